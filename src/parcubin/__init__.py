@@ -1,0 +1,1 @@
+"""parcubin: LLVM IR and PTX to CUBIN, in parallel."""

@@ -1,0 +1,169 @@
+"""The values that travel through the pipeline. All of them are immutable plain data and pickle."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Literal
+
+from parcubin.errors import UsageError
+
+Emit = Literal["cubin", "bundle", "relocatable", "ptx"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A GPU architecture.
+
+    Attributes:
+        name: as ptxas spells it: `sm_80`, `sm_90a`, `sm_100f`.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"sm_[1-9][0-9]{1,2}[af]?", self.name):
+            raise UsageError(
+                f"'{self.name}' is not a target. Targets are written as ptxas writes them: sm_80, sm_90a, sm_100f."
+            )
+
+    @cached_property
+    def number(self) -> int:
+        """The compute capability as one number: 90 for sm_90a."""
+        return int(re.sub(r"\D", "", self.name))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class CompilationOptions:
+    """What reaches the compilers. Each field names the command line option that sets it.
+
+    Attributes:
+        opt_level: `-O`: 0 to 3, for LLVM and for ptxas; 0 disables optimisation.
+        line_info: `--lineinfo`: keep source line tables in the CUBIN.
+        debug_info: `-g`: full debug info; the code is not optimised by ptxas then.
+        max_registers: `--maxrregcount`: most registers a thread may use.
+        fail_on_spill: `--fail-on-spill`: a register spill is a `RegisterSpillError`.
+        keep_log: keep the compilers' logs in the result.
+        inlining_threshold: `--inline-threshold`: LLVM's inlining threshold; None is LLVM's own for the level.
+        flush_to_zero: `--ftz`: flush single-precision denormals to zero (`nvvm-reflect-ftz`, `denormal-fp-math-f32`).
+    """
+
+    opt_level: int = 3
+    line_info: bool = False
+    debug_info: bool = False
+    max_registers: int | None = None
+    fail_on_spill: bool = False
+    keep_log: bool = False
+    inlining_threshold: int | None = None
+    flush_to_zero: bool = False
+
+    def __post_init__(self) -> None:
+        if self.opt_level not in (0, 1, 2, 3):
+            raise UsageError(f"The optimisation level is 0, 1, 2 or 3, not {self.opt_level}.")
+        if self.max_registers is not None and not 1 <= self.max_registers <= 255:
+            raise UsageError(f"The register limit is between 1 and 255, not {self.max_registers}.")
+
+
+class RelocatableKind(Enum):
+    """How a relocatable module is compiled; the design of both is ptxas's.
+
+    EXTENSIBLE_WHOLE_PROGRAM (`ptxas -ewp`): optimised as a whole program, can still be linked.
+    PLAIN (`ptxas -c`): every function callable from outside, standard calling convention.
+    """
+
+    EXTENSIBLE_WHOLE_PROGRAM = "ewp"
+    PLAIN = "c"
+
+
+@dataclass(frozen=True)
+class Ptx:
+    """PTX text.
+
+    Attributes:
+        text: the PTX.
+        name: what messages call it; never used as a path.
+    """
+
+    text: str
+    name: str = "input"
+
+
+@dataclass(frozen=True)
+class RelocatableModule:
+    """A CUBIN that must still be linked.
+
+    Attributes:
+        cubin: the ELF image.
+        kind: how it was compiled (which may differ from what was asked for when the provider has only one kind).
+        name: what messages call it.
+        log: the compiler's log, with ptxas's `-v` resource lines.
+    """
+
+    cubin: bytes = field(repr=False)
+    kind: RelocatableKind
+    name: str = "input"
+    log: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class DeferredModule:
+    """PTX standing in for a relocatable module because the delegate cannot produce one; compiled at the link."""
+
+    ptx: Ptx
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A compiled and linked CUBIN that the driver can load.
+
+    Attributes:
+        cubin: the ELF image (type ET_EXEC).
+        log: the compiler's and linker's log, with ptxas's `-v` resource lines where the provider gives them.
+    """
+
+    cubin: bytes = field(repr=False)
+    log: str = field(default="", repr=False)
+
+
+LinkInput = RelocatableModule | DeferredModule | Ptx
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """Resource usage of one kernel. None is what the file does not say.
+
+    Attributes:
+        name: the kernel's symbol.
+        registers: registers a thread.
+        shared_bytes: static shared memory, without the 1 KiB that the system reserves from sm_90 on.
+        stack_bytes: stack frame a thread, bytes.
+        spill_bytes: bytes of spill stores, from the compiler's log.
+        code_bytes: size of the kernel's machine code.
+    """
+
+    name: str
+    registers: int | None
+    shared_bytes: int | None
+    stack_bytes: int | None
+    spill_bytes: int | None
+    code_bytes: int | None
+
+
+@dataclass(frozen=True)
+class VariableInfo:
+    """A variable that the host can name in a CUBIN.
+
+    Attributes:
+        name: its symbol.
+        space: "global" or "constant".
+        size: bytes.
+    """
+
+    name: str
+    space: Literal["global", "constant"]
+    size: int
