@@ -1,8 +1,8 @@
 """Outline of textual LLVM IR, in the form in which LLVM prints a module.
 
 In that form every top-level entity starts in column one and ends with its line (a function: with a line `}`), so a
-module is taken apart without parsing its instructions. Text in any other form raises `NotInPrintedFormError`; the caller lets
-LLVM parse and print it first. Grammar: LLVM Language Reference, and lib/IR/AsmWriter.cpp for what is printed.
+module is taken apart without parsing its instructions. Text in any other form raises `NotInPrintedFormError`; the
+caller lets LLVM parse and print it first. Grammar: LLVM Language Reference; what is printed: lib/IR/AsmWriter.cpp.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The plan depends on the program and on the kind of output alone, never on the nu
 format it works on.
 
 Grouping is local: kernels stand in the order of their names, and a run of them that costs too much is cut at the
-boundary whose hash is smallest, again and again. A hash belongs to a name alone, so adding, removing or changing a kernel
-can only change the shards at its place.
+boundary whose hash is smallest, again and again. A hash belongs to a name alone, so adding, removing or changing a
+kernel can only change the shards at its place.
 """
 
 from __future__ import annotations
