@@ -64,9 +64,7 @@ class CompilationProvider(Protocol):
         """Compiles one PTX text to a module that must still be linked. The result says which kind it is."""
         ...
 
-    def compile_and_link(
-        self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions
-    ) -> Assembly:
+    def compile_and_link(self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions) -> Assembly:
         """Links modules, in the order given, into a loadable CUBIN; PTX inputs are compiled first."""
         ...
 
