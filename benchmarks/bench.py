@@ -2,8 +2,8 @@
 
 Every repetition runs each contender once, and every other repetition runs them in reverse order, so that a machine that
 gets slower or faster meanwhile does so for all. Ratios are taken within a repetition; the table shows medians. Time,
-CPU time and memory are those of the whole process with everything that it started, seen from outside. Registers and stack
-frames (which is where spills show) come from the CUBINs that were written, through cuobjdump.
+CPU time and memory are those of the whole process with everything that it started, seen from outside. Registers and
+stack frames (which is where spills show) come from the CUBINs that were written, through cuobjdump.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ def compile_command(
         if as_json:
             print_json(summary(report, output))
         elif not quiet:
-            from parcubin.report.table import print_summary, stdout_console
+            from parcubin.report.table import output_width, summary_table
 
-            print_summary(report, output, stdout_console())
+            print(summary_table(report, output, output_width()))
         if report.failures:
             raise typer.Exit(1)
 

@@ -21,13 +21,13 @@ def inspect_command(
 ) -> None:
     """Show the kernels of a CUBIN or bundle: registers, shared memory, stack, spills and code size, in bytes."""
     with exit_on_error(as_json):
-        kernels = read_kernels(file)
+        kernels = sorted(read_kernels(file), key=lambda kernel: kernel.name)
         if as_json:
             print_json({"kernels": [asdict(kernel) for kernel in kernels]})
             return
-        from parcubin.report.table import print_kernels, stdout_console
+        from parcubin.report.table import kernel_table, output_width
 
-        print_kernels(kernels, stdout_console())
+        print(kernel_table(kernels, output_width()))
 
 
 def read_kernels(path: Path) -> list[KernelInfo]:
@@ -36,17 +36,16 @@ def read_kernels(path: Path) -> list[KernelInfo]:
     Raises:
         InputError: it is neither, or cannot be read.
     """
-    from parcubin.bundle import read_bundle
-    from parcubin.inspect.cubin import read_cubin
-
-    if path.is_dir():
-        return list(read_bundle(path).kernels.values())
     try:
-        data = path.read_bytes()
+        start = b"" if path.is_dir() else path.read_bytes()[:4]
+        if path.is_dir() or start == b"PK\x03\x04":
+            from parcubin.bundle import read_bundle
+
+            return list(read_bundle(path).kernels.values())
+        if start == b"\x7fELF":
+            from parcubin.inspect.cubin import read_cubin
+
+            return list(read_cubin(path.read_bytes(), str(path)).kernels.values())
     except OSError as error:
         raise InputError(f"Cannot read '{path}': {error.strerror}.", input_name=str(path)) from error
-    if data.startswith(b"PK"):
-        return list(read_bundle(path).kernels.values())
-    if data.startswith(b"\x7fELF"):
-        return list(read_cubin(data).kernels.values())
     raise InputError(f"'{path}' is neither a CUBIN nor a bundle.", input_name=str(path))

@@ -1,76 +1,71 @@
-"""The tables that the command line prints."""
+"""The tables that the command line prints, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from parcubin.report.text import seconds, shorten
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from parcubin.model import KernelInfo
     from parcubin.pipeline import Report
 
 MAX_SLOWEST = 5
 
 
-def stdout_console() -> Console:
-    """A console for tables: as wide as the terminal, or as wide as the table where the output is no terminal."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console.width = 100_000
-    return console
+def output_width() -> int:
+    """Columns of the terminal that standard output is; without one, lines may be as long as they like."""
+    return get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
-def print_summary(report: Report, output: str, console: Console) -> None:
-    """Prints what a compile did: the totals, CPU seconds a stage and the slowest shards by their kernels."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console.print(
-        f"{output}: {report.kernels} kernels, {report.shards} shards, {report.jobs} jobs, {report.provider}, "
-        f"{seconds(report.wall_s)} s",
-        markup=False,
+def summary_table(report: Report, output: str, width: int) -> str:
+    """What a compile did: the totals, CPU seconds a stage, and the slowest shards by their kernels."""
+    stages = [(stage, seconds(cpu)) for stage, cpu in report.stages.items()]
+    slowest = [_shard(names, time, width - 24) for names, time in report.slowest[:MAX_SLOWEST]]
+    rows = [(*stage, shard) for stage, shard in zip(stages, [*slowest, *[""] * len(stages)], strict=False)]
+    totals = f"{report.kernels} kernels, {report.shards} shards, {report.jobs} jobs, {report.provider}"
+    return f"{output}: {totals}, {seconds(report.wall_s)} s\n" + _columns(
+        ("stage", "CPU s", "slowest shards"), rows, "lrl"
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("stage")
-    table.add_column("CPU s", justify="right")
-    table.add_column("slowest shards")
-    slowest = report.slowest[:MAX_SLOWEST]
-    for index in range(max(len(report.stages), len(slowest))):
-        stage, cpu = list(report.stages.items())[index] if index < len(report.stages) else ("", None)
-        row = [stage, "" if cpu is None else seconds(cpu)]
-        if index < len(slowest):
-            names, time = slowest[index]
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            row.append(f"{seconds(time)} s  {shorten(names[0], console.width - 40)}{more}")
-        table.add_row(*map(Text, row))
-    console.print(table)
 
 
-def print_kernels(kernels: Iterable[KernelInfo], console: Console) -> None:
-    """Prints one line a kernel; what the file does not say is a dash."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    headings = ("registers", "shared", "stack", "spills", "code")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    table.add_column("kernel")
-    room = console.width - sum(len(heading) + 2 for heading in headings) - 6
-    for kernel in kernels:
-        numbers = (
-            kernel.registers,
-            kernel.shared_bytes,
-            kernel.stack_bytes,
-            kernel.spill_bytes,
-            kernel.code_bytes,
+def kernel_table(kernels: Iterable[KernelInfo], width: int) -> str:
+    """One line a kernel; what the file does not say is a dash."""
+    headings = ("registers", "shared", "stack", "spills", "code", "kernel")
+    rows = [
+        (
+            *(
+                "-" if number is None else str(number)
+                for number in (
+                    kernel.registers,
+                    kernel.shared_bytes,
+                    kernel.stack_bytes,
+                    kernel.spill_bytes,
+                    kernel.code_bytes,
+                )
+            ),
+            shorten(kernel.name, width - 50),
         )
-        cells = ["-" if number is None else str(number) for number in numbers]
-        table.add_row(*map(Text, cells), Text(shorten(kernel.name, room)))
-    console.print(table)
+        for kernel in kernels
+    ]
+    return _columns(headings, rows, "rrrrrl")
+
+
+def _shard(names: Sequence[str], time: float, width: int) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{seconds(time)} s  {shorten(names[0], width - len(more) - 8)}{more}"
+
+
+def _columns(headings: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
+    """Aligned columns, two spaces apart; alignment is `l` or `r` for each."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for cell, width, side in zip(row, widths, alignment, strict=True)
+        ).rstrip()
+        for row in (headings, *rows)
+    )
