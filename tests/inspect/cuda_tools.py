@@ -1,0 +1,61 @@
+"""NVIDIA's own tools: what makes the CUBINs and what they are compared with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuda.pathfinder import find_nvidia_binary_utility
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a tool says that a kernel uses. `stack` is None for "cannot be determined"."""
+
+    registers: int
+    shared: int
+    stack: int | None
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools, working in a folder of their own."""
+
+    folder: Path
+
+    def run(self, tool: str, *arguments: str) -> str:
+        """Runs a tool that must succeed; returns all that it printed."""
+        path = find_nvidia_binary_utility(tool)
+        assert path, f"{tool} is not installed"
+        result = subprocess.run([path, *arguments], cwd=self.folder, capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout + result.stderr
+
+    def assemble(self, ptx: str, arch: str, *options: str, name: str = "a") -> bytes:
+        """ptxas: PTX (with `SM` for the target) to CUBIN."""
+        (self.folder / f"{name}.ptx").write_text(ptx.replace("SM", arch))
+        output = f"{name}.{arch}.cubin"
+        self.run("ptxas", "-v", "-arch", arch, *options, f"{name}.ptx", "-o", output)
+        return (self.folder / output).read_bytes()
+
+    def link(self, modules: Sequence[bytes], arch: str, *options: str) -> bytes:
+        """nvlink, in the order given."""
+        names = [f"link{i}.cubin" for i in range(len(modules))]
+        for name, module in zip(names, modules, strict=True):
+            (self.folder / name).write_bytes(module)
+        self.run("nvlink", "-arch", arch, *options, *names, "-o", "linked.cubin")
+        return (self.folder / "linked.cubin").read_bytes()
+
+    def resource_usage(self, cubin: bytes) -> dict[str, Usage]:
+        """`cuobjdump -res-usage`; from sm_90 on its shared memory of a finished CUBIN includes what the system
+        reserves."""
+        (self.folder / "usage.cubin").write_bytes(cubin)
+        text = self.run("cuobjdump", "-res-usage", "usage.cubin")
+        found = re.findall(r"Function (\S+):\s+REG:(\d+) STACK:(\w+) SHARED:(\d+)", text)
+        return {
+            name: Usage(int(registers), int(shared), None if stack == "UNKNOWN" else int(stack))
+            for name, registers, stack, shared in found
+        }
