@@ -1,8 +1,34 @@
+# Every target creates .venv when it is missing or older than pyproject.toml; that needs Python 3.11 or newer and network.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: demo test check bench docs clean
 
+demo: .venv/.ready
+	rm -rf demo-output
+	mkdir demo-output
+	$(BIN)/parcubin compile corpus/cub.ll.xz --arch sm_80 -o demo-output/cub.cubin
+	$(BIN)/parcubin inspect demo-output/cub.cubin
+
+test: .venv/.ready
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+
+check: .venv/.ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/.ready
+	$(BIN)/python benchmarks/bench.py
+
+docs: .venv/.ready
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
+	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first.
 .venv/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip

@@ -16,7 +16,7 @@ class ParcubinError(Exception):
         message: one paragraph that says what went wrong and what to do.
         kernels: names of the kernels concerned; empty when the fault is not a kernel's.
         log: the compiler's own log; empty when no compiler was involved.
-        exit_status: what the command line exits with: 1 input could not be compiled, 2 wrong usage, 3 no usable toolchain.
+        exit_status: of the command line: 1 input could not be compiled, 2 wrong usage, 3 no usable toolchain.
     """
 
     exit_status = 1

@@ -1,0 +1,1 @@
+"""Compilation providers: what turns PTX into CUBIN and links it."""

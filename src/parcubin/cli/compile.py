@@ -1,0 +1,152 @@
+"""`parcubin compile`: inputs in, one CUBIN, bundle, relocatable module or PTX out."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from parcubin.cli.errors import describe, exit_on_error, print_error, print_json
+from parcubin.errors import UsageError
+from parcubin.model import CompilationOptions, Emit
+
+if TYPE_CHECKING:
+    from parcubin.pipeline import Report
+
+
+def compile_command(
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(metavar="INPUT...", help="LLVM IR, bitcode or PTX, told by content; .xz and .gz are unpacked."),
+    ],
+    arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a, sm_100f.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="The file or folder to write.")],
+    emit: Annotated[
+        Emit | None,
+        typer.Option(help="What to write. By default OUT's name says it: .cubin, .ptx, a folder or .zip for a bundle."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
+    ] = None,
+    provider: Annotated[str, typer.Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    opt_level: Annotated[
+        int, typer.Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")
+    ] = 3,
+    line_info: Annotated[bool, typer.Option("--lineinfo", help="Keep source line tables.")] = False,
+    debug_info: Annotated[
+        bool, typer.Option("-g", help="Full debug info; the PTX compiler does not optimise.")
+    ] = False,
+    max_registers: Annotated[
+        int | None, typer.Option("--maxrregcount", min=1, max=255, metavar="N", help="Most registers a thread may use.")
+    ] = None,
+    fail_on_spill: Annotated[bool, typer.Option("--fail-on-spill", help="A register spill is an error.")] = False,
+    inlining_threshold: Annotated[
+        int | None, typer.Option("--inline-threshold", metavar="N", help="LLVM's inlining threshold.")
+    ] = None,
+    flush_to_zero: Annotated[bool, typer.Option("--ftz", help="Flush single-precision denormals to zero.")] = False,
+    split: Annotated[bool, typer.Option("--split/--no-split", help="Split into shards, or compile as a whole.")] = True,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep every shard's LLVM IR, PTX, module and log in DIR.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
+    ] = False,
+) -> None:
+    """Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.
+
+    Exit status: 0 done, 1 an input could not be compiled, 2 wrong usage, 3 no usable toolchain.
+    """
+    with exit_on_error(as_json):
+        emit = emit or emit_for(output)
+        path = Path(output)
+        check_output(path, inputs)
+        options = CompilationOptions(
+            opt_level=opt_level,
+            line_info=line_info,
+            debug_info=debug_info,
+            max_registers=max_registers,
+            fail_on_spill=fail_on_spill,
+            inlining_threshold=inlining_threshold,
+            flush_to_zero=flush_to_zero,
+        )
+
+        from parcubin.pipeline import Compiler
+        from parcubin.report.progress import show_progress
+
+        with (
+            nullcontext() if quiet else show_progress() as progress,
+            Compiler(target=arch, jobs=jobs, provider=provider, progress=progress) as compiler,
+        ):
+            program = compiler.compile(
+                inputs, options=options, output=emit, keep_going=keep_going, split=split, keep=keep
+            )
+            program.write(path)
+
+        report = program.report
+        if not quiet:
+            for warning in report.warnings:
+                print(f"parcubin: warning: {warning}", file=sys.stderr)
+        for failure in report.failures:
+            print_error(failure)
+        if as_json:
+            print_json(summary(report, output))
+        elif not quiet:
+            from parcubin.report.table import output_width, summary_table
+
+            print(summary_table(report, output, output_width()))
+        if report.failures:
+            raise typer.Exit(1)
+
+
+def emit_for(output: str) -> Emit:
+    """What to write, by the output's name.
+
+    Raises:
+        UsageError: when the name says nothing.
+    """
+    path = Path(output)
+    if path.suffix == ".cubin":
+        return "cubin"
+    if path.suffix == ".ptx":
+        return "ptx"
+    if path.suffix == ".zip" or not path.suffix or path.is_dir() or output.endswith("/"):
+        return "bundle"
+    raise UsageError(
+        f"'{output}' does not say what to write. Name it .cubin, .ptx or .zip, name a folder, or choose with --emit."
+    )
+
+
+def check_output(path: Path, inputs: list[Path]) -> None:
+    """Refuses, before any work is done, an output that cannot be written or that is one of the inputs.
+
+    Raises:
+        UsageError: the reason.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"Cannot write '{path}': there is no folder '{path.parent}'.")
+    if path.is_file() and any(source.exists() and source.samefile(path) for source in inputs):
+        raise UsageError(f"'{path}' is an input; it is not overwritten.")
+
+
+def summary(report: Report, output: str) -> dict[str, object]:
+    """What `--json` prints after a compile. Times are seconds; `stages` is CPU time over all workers."""
+    return {
+        "kernels": report.kernels,
+        "shards": report.shards,
+        "jobs": report.jobs,
+        "provider": report.provider,
+        "output": output,
+        "wall_s": report.wall_s,
+        "stages": report.stages,
+        "slowest": [{"kernels": list(names), "seconds": time} for names, time in report.slowest],
+        "warnings": list(report.warnings),
+        "failures": [describe(failure) for failure in report.failures],
+    }

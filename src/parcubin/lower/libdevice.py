@@ -1,0 +1,45 @@
+"""What a shard needs of libdevice, NVIDIA's library of math functions in LLVM bitcode."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from parcubin.errors import InputError, UnresolvedSymbolError
+from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
+
+
+def libdevice_functions(path: Path | None, names: frozenset[str], user: str) -> str:
+    """A module with the named functions and what they call.
+
+    Args:
+        path: `libdevice.10.bc`; None when it was not found.
+        names: functions that a shard calls and does not define, all beginning with `__nv_`.
+        user: what messages call the shard.
+
+    Raises:
+        InputError: there is no libdevice.
+        UnresolvedSymbolError: libdevice has no such function.
+    """
+    if path is None:
+        raise InputError(
+            f"{user} calls {', '.join(sorted(names))} of libdevice, and no libdevice.10.bc was found. "
+            "Install it with `pip install 'parcubin[cuda13]'`, or set CUDA_HOME to a CUDA toolkit."
+        )
+    outline = _outline(path)
+    unknown = sorted(names - outline.symbols.keys())
+    if unknown:
+        raise UnresolvedSymbolError(f"{user} calls {', '.join(unknown)}, which libdevice lacks.", symbols=unknown)
+    reached: set[str] = set()
+    pending = set(names)
+    while pending:
+        reached |= pending
+        pending = {r for name in pending for r in outline.symbols[name].references} - reached
+    return outline.render(frozenset(n for n in reached if outline.symbols[n].defined), frozenset(), {})
+
+
+@cache
+def _outline(path: Path) -> LlvmOutline:
+    from parcubin.lower.llvm import print_module
+
+    return outline_llvm_ir(print_module(path.read_bytes(), str(path)), "libdevice")

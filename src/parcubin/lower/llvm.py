@@ -1,0 +1,242 @@
+"""LLVM, through llvmlite: parsing, printing and lowering. Runs in worker processes only, since LLVM can abort."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from parcubin.errors import InputError, TargetUnsupportedError
+from parcubin.lower.libdevice import libdevice_functions
+from parcubin.model import CompilationOptions, Target
+
+TRIPLE = "nvptx64-nvidia-cuda"
+BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+
+_PARSE_ERROR = re.compile(r"<string>:(\d+):\d+: error: (.*)")
+_DEBUG_TARGET = re.compile(r"^(\.target [^\n]*), debug$", re.M)
+
+
+@dataclass(frozen=True)
+class LoweredShard:
+    """PTX of one shard.
+
+    Attributes:
+        ptx: the text.
+        seconds: CPU seconds of parse, optimize and emit.
+    """
+
+    ptx: str
+    seconds: dict[str, float]
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+def llvm_version() -> str:
+    """The version of LLVM and of llvmlite, as it goes into reports."""
+    import llvmlite
+
+    return f"LLVM {'.'.join(map(str, _llvm().llvm_version_info))} (llvmlite {llvmlite.__version__})"
+
+
+def start() -> None:
+    """Loads LLVM, so that the first shard does not wait for it."""
+    _llvm()
+
+
+def print_module(source: bytes, name: str) -> str:
+    """Parses textual LLVM IR or bitcode and prints it.
+
+    Raises:
+        InputError: LLVM cannot parse it, or the module does not verify; says the line where LLVM says one.
+    """
+    module = _parse(source, name)
+    _verify(module, name)
+    return str(module)
+
+
+def lower(
+    parts: Sequence[str],
+    *,
+    target: Target,
+    options: CompilationOptions,
+    ptx_version: int,
+    keep: Set[str],
+    libdevice: Path | None,
+    name: str,
+) -> LoweredShard:
+    """Lowers a shard to PTX.
+
+    Args:
+        parts: textual LLVM IR, one module for each input that the shard takes from; linked into one.
+        target: the architecture.
+        options: optimisation level, inlining threshold, flush-to-zero, debug info.
+        ptx_version: PTX ISA version to emit, 90 for 9.0.
+        keep: functions that stay visible; all others become internal.
+        libdevice: NVIDIA's device library; None when it was not found.
+        name: what messages call the shard.
+
+    Raises:
+        InputError: the IR does not parse or verify, or needs libdevice and there is none.
+        TargetUnsupportedError: LLVM does not know the target.
+    """
+    llvm = _llvm()
+    clock = time.process_time()
+    seconds = {}
+    machine = _target_machine(target, options.opt_level, ptx_version)
+    context = llvm.create_context()
+
+    def parsed(text: str, what: str) -> Any:
+        module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
+        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+        return module
+
+    module, *others = [parsed(part, name) for part in parts]
+    _link(module, others, name)
+    needed = frozenset(f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_"))
+    if needed:
+        _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in keep:
+            function.visibility = "default"
+            function.linkage = "internal"
+    _verify(module, name)
+    seconds["parse"] = time.process_time() - clock
+
+    clock = time.process_time()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=options.opt_level)
+    if options.inlining_threshold is not None:
+        tuning.inlining_threshold = options.inlining_threshold
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    for analyses in (passes, builder):
+        analyses.close()  # before the module that they refer to
+    seconds["optimize"] = time.process_time() - clock
+
+    clock = time.process_time()
+    ptx = machine.emit_assembly(module)
+    seconds["emit"] = time.process_time() - clock
+    if not options.debug_info:
+        # ptxas refuses to optimise what says `debug`, and LLVM says it for line tables too.
+        ptx = _DEBUG_TARGET.sub(r"\1", ptx, count=1)
+    return LoweredShard(ptx, seconds)
+
+
+def with_flush_to_zero(text: str) -> str:
+    """The module with single-precision denormals flushed: the function attribute that LLVM's NVPTX backend reads and
+    the module flag that answers libdevice's `__nvvm_reflect("__CUDA_FTZ")` (LLVM, NVPTX usage guide)."""
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("define "):
+            end = _parameters_end(line)
+            rest = re.match(r"(?: (?:local_)?unnamed_addr)?(?: addrspace\(\d+\))?", line[end:])
+            end += rest.end() if rest else 0
+            line = f'{line[:end]} "denormal-fp-math-f32"="preserve-sign"{line[end:]}'
+        lines.append(line)
+    text = "\n".join(lines)
+    flag = '!{i32 4, !"nvvm-reflect-ftz", i32 1}'
+    text, found = re.subn(r'!\{i32 \d+, !"nvvm-reflect-ftz", i32 \d+\}', flag, text)
+    if found:
+        return text
+    last = max((int(n) for n in re.findall(r"^!(\d+) = ", text, re.M)), default=0)
+    node = f"!{last + 1}"
+    text, found = re.subn(r"^(!llvm\.module\.flags = !\{)(.+)\}$", rf"\1\2, {node}}}", text, flags=re.M)
+    if not found:
+        text = re.sub(r"^!llvm\.module\.flags = .*\n", "", text, flags=re.M) + f"!llvm.module.flags = !{{{node}}}\n"
+    return f"{text}{node} = {flag}\n"
+
+
+def _parameters_end(header: str) -> int:
+    depth = 0
+    name = re.search(r'@(?:"[^"]*"|[-\w$.]+)\(', header)
+    assert name is not None
+    for token in re.finditer(r'"[^"]*"|[()]', header[name.end() - 1 :]):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0:
+            return name.end() - 1 + token.end()
+    raise InputError(f"The parameters of a function do not end: {header[:120]}")
+
+
+@cache
+def _target_machine(target: Target, opt_level: int, ptx_version: int) -> Any:
+    known = known_processors()
+    if target.name not in known:
+        raise TargetUnsupportedError(
+            f"{llvm_version()} does not know the target {target}. The newest that it knows is {known[-1]}; "
+            "use PTX as the input, or an older target."
+        )
+    return (
+        _llvm()
+        .Target.from_triple(TRIPLE)
+        .create_target_machine(cpu=target.name, features=f"+ptx{ptx_version}", opt=opt_level)
+    )
+
+
+def known_processors() -> tuple[str, ...]:
+    """The targets of LLVM 22 (llvm/lib/Target/NVPTX/NVPTX.td), oldest first. LLVM itself answers an unknown one with a
+    note and goes on, so it is checked before."""
+    plain = (20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89)
+    families = (100, 101, 103, 110, 120, 121)
+    return (
+        *(f"sm_{n}" for n in plain),
+        "sm_90",
+        "sm_90a",
+        *(f"sm_{n}{suffix}" for n in families for suffix in ("", "a", "f")),
+    )
+
+
+LATEST_PTX_VERSION = 90
+"""Newest PTX ISA version that LLVM 22 emits (NVPTX.td)."""
+
+
+def _parse(source: str | bytes, name: str) -> Any:
+    """A module in a context of its own, so that nothing of one shard reaches another. The context lives as long as the
+    module."""
+    llvm = _llvm()
+    return _parse_into(llvm.create_context(), source, name)
+
+
+def _parse_into(context: Any, source: str | bytes, name: str) -> Any:
+    llvm = _llvm()
+    try:
+        if isinstance(source, bytes) and source.startswith(BITCODE_MAGICS):
+            return llvm.parse_bitcode(source, context)
+        return llvm.parse_assembly(source if isinstance(source, str) else source.decode(), context)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is neither bitcode nor text: {error}.", input_name=name) from None
+    except RuntimeError as error:
+        where = _PARSE_ERROR.search(str(error))
+        line = int(where[1]) if where else None
+        what = where[2] if where else str(error).split("\n", 1)[-1].strip()
+        at = f" at line {line}" if line else ""
+        raise InputError(
+            f"{llvm_version()} cannot parse {name}{at}: {what}.", input_name=name, line=line, log=str(error)
+        ) from None
+
+
+def _link(module: Any, others: Sequence[Any], name: str) -> None:
+    for other in others:
+        try:
+            module.link_in(other)
+        except RuntimeError as error:
+            raise InputError(f"The modules of {name} do not link: {error}", input_name=name) from None
+
+
+def _verify(module: Any, name: str) -> None:
+    try:
+        module.verify()
+    except RuntimeError as error:
+        what = str(error).strip().split("\n", 1)[0]
+        raise InputError(f"{name} is not valid LLVM IR: {what}.", input_name=name, log=str(error)) from None

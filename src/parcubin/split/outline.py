@@ -1,0 +1,106 @@
+"""What a module is made of, whatever its format: symbols, how they refer to each other, and who may copy them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Protocol
+
+
+class SymbolKind(Enum):
+    KERNEL = auto()
+    FUNCTION = auto()
+    VARIABLE = auto()
+
+
+class Binding(Enum):
+    """How a definition meets others of its name. WEAK: another module may define it too. DISCARDABLE: also weak, and
+    dropped when nothing refers to it (`linkonce`)."""
+
+    LOCAL = auto()
+    STRONG = auto()
+    WEAK = auto()
+    DISCARDABLE = auto()
+
+
+class Sharing(Enum):
+    """Where the definition of a variable may stand when its users are in several shards.
+
+    COPY: a private copy in every shard that refers to it (constant data, shared memory).
+    COPY_UNLESS_LINKED: constant data in bank 3, which is one for a whole link: copied in a bundle, once in a link.
+    MERGE: the linker merges equal definitions (`.weak`); in a bundle, where nothing merges them, one shard at most.
+    ONCE: the host may name it: one definition under its own name.
+    ONCE_RENAMED: one definition, which nobody outside names: renamed uniquely where several shards share it.
+    """
+
+    COPY = auto()
+    COPY_UNLESS_LINKED = auto()
+    MERGE = auto()
+    ONCE = auto()
+    ONCE_RENAMED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One top-level symbol of a module.
+
+    Attributes:
+        name: as the format spells it in references, quotes included.
+        kind: kernel, device function or variable. An alias has the kind of what it names.
+        defined: False for a declaration.
+        binding: see `Binding`.
+        references: every symbol that the definition names.
+        addresses: those references that are not direct calls.
+        calls_indirectly: calls through a pointer.
+        sharing: for variables; COPY for functions.
+        in_constant_bank: a variable in bank 3 (`.const`, address space 4).
+        cost: characters of the definition's text; the plan's measure of work.
+    """
+
+    name: str
+    kind: SymbolKind
+    defined: bool
+    binding: Binding = Binding.STRONG
+    references: frozenset[str] = field(default_factory=frozenset)
+    addresses: frozenset[str] = field(default_factory=frozenset)
+    calls_indirectly: bool = False
+    sharing: Sharing = Sharing.COPY
+    in_constant_bank: bool = False
+    cost: int = 0
+
+
+class Outline(Protocol):
+    """A module that was taken apart and can be rendered in parts."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the module."""
+        ...
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]: ...
+
+    @property
+    def whole_reason(self) -> str | None:
+        """Why the module can only be compiled whole; None when it can be split."""
+        ...
+
+    @property
+    def environment(self) -> str:
+        """What must be equal for parts of two modules to be in one shard."""
+        ...
+
+    def plain_name(self, name: str) -> str:
+        """The symbol's name without the format's quoting."""
+        ...
+
+    def render(self, define: frozenset[str], declare: frozenset[str], rename: Mapping[str, str]) -> str:
+        """A module of its own, as text.
+
+        Args:
+            define: symbols to define. What they refer to beyond `define` is declared.
+            declare: variables that are defined here but must only be declared, since another shard defines them.
+            rename: new names for variables that several shards share; those are visible where they are defined.
+        """
+        ...
