@@ -289,14 +289,6 @@ def test_interrupt_is_130_without_traceback(compiler: FakeCompiler, tmp_path: Pa
     assert compiler.closed
 
 
-@pytest.mark.usefixtures("compiler")
-def test_output_that_cannot_be_written_is_a_message(tmp_path: Path) -> None:
-    (tmp_path / "out.cubin").mkdir()
-    result = run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out.cubin", "--emit", "cubin", "--quiet")
-    assert result.exit_code == 1
-    assert "out.cubin" in result.stderr
-
-
 @pytest.mark.parametrize("arguments", [["--help"], ["compile", "--help"], ["inspect", "--help"], ["info", "--help"]])
 def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
     code = (

@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cuda_tools import Tools
+
+from tests.inspect.cuda_tools import Tools
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda_tools import Tools, Usage
 from elftools.elf.elffile import ELFFile
 
 from parcubin.errors import InputError
 from parcubin.inspect.cubin import RESERVED_SHARED_BYTES, CubinInfo, CubinKind, Symbol, read_cubin
 from parcubin.model import VariableInfo
+from tests.inspect.cuda_tools import Tools, Usage
 
 DATA = Path(__file__).parent.parent / "data"
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120")

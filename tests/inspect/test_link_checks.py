@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 from cuda.pathfinder import find_nvidia_binary_utility
-from cuda_tools import Tools
 
 from parcubin.errors import DuplicateSymbolError, LinkCheckError
 from parcubin.inspect.checks import check_after_link, check_before_link
 from parcubin.inspect.cubin import read_cubin
+from tests.inspect.cuda_tools import Tools
 
 ARCHITECTURE = "sm_90a"
 HEADER = ".version 8.7\n.target SM\n.address_size 64\n"

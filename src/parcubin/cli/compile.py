@@ -14,7 +14,7 @@ from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit
 
 if TYPE_CHECKING:
-    from parcubin.pipeline import Report
+    from parcubin.program import Report
 
 
 def compile_command(
@@ -145,7 +145,7 @@ def summary(report: Report, output: str) -> dict[str, object]:
         "provider": report.provider,
         "output": output,
         "wall_s": report.wall_s,
-        "stages": report.stages,
+        "stages": dict(report.stages),
         "slowest": [{"kernels": list(names), "seconds": time} for names, time in report.slowest],
         "warnings": list(report.warnings),
         "failures": [describe(failure) for failure in report.failures],

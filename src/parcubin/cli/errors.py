@@ -16,7 +16,7 @@ MAX_LOG_LINES = 20
 
 @contextmanager
 def exit_on_error(as_json: bool) -> Iterator[None]:
-    """Turns a `ParcubinError` or a failed write into a message and an exit status.
+    """Turns a `ParcubinError` into a message and its exit status.
 
     Args:
         as_json: also print the error as the one JSON object that `--json` promises on standard output.
@@ -28,14 +28,6 @@ def exit_on_error(as_json: bool) -> Iterator[None]:
         if as_json:
             print_json({"error": describe(error)})
         raise typer.Exit(error.exit_status) from None
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        print(f"parcubin: {reason}", file=sys.stderr)
-        if as_json:
-            print_json({"error": {"type": type(error).__name__, "message": reason}})
-        raise typer.Exit(1) from None
 
 
 def print_error(error: ParcubinError) -> None:

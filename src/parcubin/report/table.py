@@ -11,7 +11,7 @@ from parcubin.report.text import seconds, shorten
 
 if TYPE_CHECKING:
     from parcubin.model import KernelInfo
-    from parcubin.pipeline import Report
+    from parcubin.program import Report
 
 MAX_SLOWEST = 5
 
