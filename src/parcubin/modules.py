@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parcubin.errors import DuplicateSymbolError, InputError, ParcubinError
 from parcubin.inspect.ptx import PtxSummary, scan_ptx
@@ -25,6 +25,10 @@ class LlvmModule:
 
     source: Source
     outline: LlvmOutline = field(repr=False)
+
+    def whole(self, reason: str) -> LlvmModule:
+        """The module, to be compiled whole."""
+        return replace(self, outline=replace(self.outline, whole_reason=reason))
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Modules:
     llvm: tuple[LlvmModule, ...]
     ptx: tuple[PtxModule, ...]
     failures: tuple[ParcubinError, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Which modules are compiled whole, and why."""
+        return tuple(
+            f"{m.source.name} is compiled whole: {m.outline.whole_reason}."
+            for m in self.llvm
+            if m.outline.whole_reason is not None
+        )
 
 
 def read_modules(sources: Sequence[Source], pool: WorkerPool) -> Modules:

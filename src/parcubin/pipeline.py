@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
@@ -11,8 +12,9 @@ from types import TracebackType
 from typing import Self
 
 from parcubin.errors import InputError, InputErrors, LinkCheckError, ParcubinError, UsageError
+from parcubin.inspect.ptx import PtxSummary
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
-from parcubin.modules import LlvmModule, Modules, check_kernels, read_modules, unparsable
+from parcubin.modules import Modules, check_kernels, read_modules, unparsable
 from parcubin.program import Program, Report
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.selection import Selection, ToolPaths, select
@@ -140,6 +142,22 @@ class Compiler:
     ) -> None:
         self.close()
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._pool.closed
+
+    def reopened(self) -> Compiler:
+        """A new compiler with the same settings."""
+        return Compiler(
+            self.target,
+            jobs=self._pool.size,
+            provider=self._provider,
+            paths=self._paths,
+            force=self._force,
+            progress=self._progress,
+        )
+
     def select_provider(self, output: Emit) -> Selection | None:
         """The provider for an output and why it was chosen; None for PTX, which needs none.
 
@@ -192,7 +210,7 @@ class _Build:
         shards = self._compile(modules, settings, _PLAN_KIND[output])
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
-            keep_shards(self.keep, shards.done)
+            keep_shards(self.keep, list(shards.done.values()))
         return self._program(output, shards, link, selection, llvm_version, start)
 
     def _read(self) -> Modules:
@@ -228,9 +246,7 @@ class _Build:
             )
             jobs = shard_jobs(plan, modules.llvm, modules.ptx, settings)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
-            if any(isinstance(failed.get(j.job), InputError) for j in jobs) and (
-                better := self._without_faults(modules, [j.job for j in jobs if j.job in failed])
-            ):
+            if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
             self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
@@ -276,19 +292,27 @@ class _Build:
             for future in futures:
                 future.cancel()
 
-    def _without_faults(self, modules: Modules, failed: Sequence[CompileShard]) -> Modules | None:
+    def _without_faults(self, modules: Modules, unparsed: Sequence[CompileShard]) -> Modules | None:
         """The modules without those that LLVM cannot parse. Where a module is sound and only its shards are not, it is
-        compiled whole. None when neither is the reason for the failure.
+        compiled whole. None when all shards parsed.
 
         Raises:
             InputError: modules cannot be parsed, and `keep_going` is off; names each.
         """
+        if not unparsed:
+            return None
         faulty = unparsable(modules.llvm, self.compiler._pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
-        if faulty:
-            kept = tuple(m for m in modules.llvm if m not in faulty)
-            return replace(modules, llvm=kept, failures=(*modules.failures, *faulty.values()))
-        return None
+        names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        return replace(
+            modules,
+            llvm=tuple(
+                m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
+                for m in modules.llvm
+                if m not in faulty
+            ),
+            failures=(*modules.failures, *faulty.values()),
+        )
 
     def _link(self, shards: _Shards, settings: ShardSettings) -> LinkResult:
         self._report(len(shards.jobs), len(shards.jobs), "link")
@@ -309,3 +333,96 @@ class _Build:
             relocatable=settings.relocatable,
         )
         return self.compiler._pool.submit(job).result()
+
+    def _program(
+        self,
+        output: Emit,
+        shards: _Shards,
+        link: LinkResult | None,
+        selection: Selection | None,
+        llvm_version: str,
+        start: float,
+    ) -> Program:
+        results = list(shards.done.values())
+        kernels = kernel_infos(results, link)
+        variables = variable_infos(results, link)
+        assemblies = tuple(r.module for r in results if isinstance(r.module, Assembly))
+        if output == "bundle":
+            missing = sorted(shards.variables - variables.keys())
+            if missing:
+                raise LinkCheckError(f"The output lacks variables that the host may name: {', '.join(missing)}.")
+        stages = dict.fromkeys(("parse", "optimize", "emit", "assemble", "link"), 0.0)
+        for seconds in [*(r.seconds for r in results), *([link.seconds] if link else [])]:
+            for stage, value in seconds.items():
+                stages[stage] += value
+        costs = sorted(((j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs), key=lambda c: -c[1])
+        report = Report(
+            kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
+            shards=len(shards.jobs),
+            jobs=self.compiler._pool.size,
+            provider=selection.provider.name if selection else "none",
+            toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
+            wall_s=time.monotonic() - start,
+            stages=stages,
+            slowest=tuple(costs[:5]),
+            warnings=(
+                *(selection.warnings if selection else ()),
+                *(self.modules.warnings if self.modules else ()),
+                *warnings_of(output, results, link, selection),
+            ),
+            failures=shards.failures,
+        )
+        return Program(
+            target=self.compiler.target,
+            output=output,
+            kernels=kernels,
+            variables=variables,
+            assemblies=assemblies,
+            ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
+            report=report,
+            _image=link.cubin if link else None,
+            _link=self._link_later,
+        )
+
+    def _link_later(self) -> Program:
+        if not self.compiler.closed:
+            return self.run("cubin")
+        with self.compiler.reopened() as compiler:
+            return replace(self, compiler=compiler).run("cubin")
+
+    def _report(self, done: int, total: int, stage: str, kernels: tuple[str, ...] = ()) -> None:
+        if self.compiler._progress is not None:
+            self.compiler._progress(ProgressEvent(done, total, stage, kernels))
+
+    def _give_up_unless_keep_going(self, errors: Sequence[ParcubinError]) -> None:
+        if errors and not self.keep_going:
+            raise _all_of(errors)
+
+
+@dataclass(frozen=True)
+class _Shards:
+    """The compiled shards, in the order in which they are linked."""
+
+    jobs: tuple[ShardJob, ...]
+    done: dict[CompileShard, ShardResult]
+    variables: frozenset[str]
+    failures: tuple[ParcubinError, ...]
+
+
+def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
+    return errors[0] if len(errors) == 1 else InputErrors(errors)
+
+
+def _unparsed(error: ParcubinError | None) -> bool:
+    return type(error) is InputError and bool(error.input_name)
+
+
+def _defined_twice(names: frozenset[str], results: Sequence[ShardResult]) -> frozenset[str]:
+    """Variables, of those named, that more than one shard defines after optimisation."""
+    counts = Counter(v.name for r in results for v in r.summary.variables if v.linkage != "extern")
+    return frozenset(name for name in names if counts[name] > 1)
+
+
+def _host_variables(summaries: Sequence[PtxSummary]) -> frozenset[str]:
+    """The variables that the host finds by name and that a link must keep: those defined visibly."""
+    return frozenset(v.name for s in summaries for v in s.variables if v.space != "shared" and v.linkage == "visible")

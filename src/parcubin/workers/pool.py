@@ -85,6 +85,11 @@ class WorkerPool:
             self._tasks.put(_Task(-cost, self._count, job, future))
         return future
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed.is_set()
+
     def close(self) -> None:
         """Ends all workers at once. Waiting and running jobs fail. Closing twice is fine."""
         self._finalizer()
