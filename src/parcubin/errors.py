@@ -79,7 +79,7 @@ class InputError(ParcubinError):
         self.line = line
 
 
-class InputErrors(InputError):
+class SeveralInputsError(InputError):
     """Several inputs cannot be compiled.
 
     Attributes:

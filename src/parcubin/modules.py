@@ -12,7 +12,7 @@ from parcubin.inspect.ptx import PtxSummary, scan_ptx
 from parcubin.model import Ptx
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
-from parcubin.split.outline import Binding, SymbolKind
+from parcubin.split.outline import SymbolKind
 from parcubin.workers.jobs import PrintModule
 from parcubin.workers.pool import WorkerPool
 
@@ -87,7 +87,9 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool) -> Modules:
         try:
             llvm[number] = _llvm_module(sources[number], future.result())
         except NotInPrintedFormError as error:
-            failures.append(InputError(f"{sources[number].name} has a form of LLVM IR that is not understood: {error}."))
+            failures.append(
+                InputError(f"{sources[number].name} has a form of LLVM IR that is not understood: {error}.")
+            )
         except ParcubinError as error:
             failures.append(error)
     return Modules(tuple(llvm[n] for n in sorted(llvm)), tuple(ptx.values()), tuple(failures))
@@ -113,9 +115,9 @@ def check_kernels(modules: Modules) -> None:
     found = bool(where)
     for llvm in modules.llvm:
         for symbol in llvm.outline.symbols.values():
-            if symbol.kind is SymbolKind.KERNEL and symbol.defined and symbol.binding is not Binding.LOCAL:
-                if (name := llvm.outline.plain_name(symbol.name)) in where:
-                    _claim(where, name, llvm.source.name)
+            name = llvm.outline.plain_name(symbol.name)
+            if symbol.kind is SymbolKind.KERNEL and symbol.defined and name in where:
+                _claim(where, name, llvm.source.name)
             found = found or symbol.defined
     if not found:
         names = ", ".join([m.source.name for m in modules.llvm] + [m.ptx.name for m in modules.ptx])

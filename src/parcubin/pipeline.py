@@ -11,15 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from parcubin.errors import InputError, InputErrors, LinkCheckError, ParcubinError, UsageError
+from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
 from parcubin.inspect.ptx import PtxSummary
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
 from parcubin.modules import Modules, check_kernels, read_modules, unparsable
 from parcubin.program import Program, Report
-from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.selection import Selection, ToolPaths, select
 from parcubin.report.progress import ProgressCallback, ProgressEvent
-from parcubin.report.summary import kernel_infos, keep_shards, variable_infos, warnings_of
+from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, needed_of_llvm, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import PlanKind, plan_shards
@@ -31,7 +30,7 @@ _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin"
 
 
 def compile(  # noqa: A001 - what it does
-    inputs: Input | Sequence[Input],
+    inputs: Input | list[Input] | tuple[Input, ...],
     target: str | Target,
     *,
     options: CompilationOptions | None = None,
@@ -96,7 +95,7 @@ class Compiler:
 
     def compile(
         self,
-        inputs: Input | Sequence[Input],
+        inputs: Input | list[Input] | tuple[Input, ...],
         *,
         options: CompilationOptions | None = None,
         output: Emit = "bundle",
@@ -119,10 +118,9 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
-        several = isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes)
         build = _Build(
             compiler=self,
-            inputs=tuple(inputs) if several else (inputs,),  # type: ignore[arg-type]
+            inputs=tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,),
             options=options or CompilationOptions(),
             keep_going=keep_going,
             split=split,
@@ -317,8 +315,8 @@ class _Build:
     def _link(self, shards: _Shards, settings: ShardSettings) -> LinkResult:
         self._report(len(shards.jobs), len(shards.jobs), "link")
         modules = []
-        for job in shards.jobs:
-            module = shards.done[job.job].module
+        for shard in shards.jobs:
+            module = shards.done[shard.job].module
             assert isinstance(module, RelocatableModule | DeferredModule)
             modules.append(module)
         assert settings.provider is not None
@@ -355,7 +353,7 @@ class _Build:
         for seconds in [*(r.seconds for r in results), *([link.seconds] if link else [])]:
             for stage, value in seconds.items():
                 stages[stage] += value
-        costs = sorted(((j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs), key=lambda c: -c[1])
+        costs = [(j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs]
         report = Report(
             kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
             shards=len(shards.jobs),
@@ -364,7 +362,7 @@ class _Build:
             toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
             wall_s=time.monotonic() - start,
             stages=stages,
-            slowest=tuple(costs[:5]),
+            slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
             warnings=(
                 *(selection.warnings if selection else ()),
                 *(self.modules.warnings if self.modules else ()),
@@ -410,7 +408,7 @@ class _Shards:
 
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
-    return errors[0] if len(errors) == 1 else InputErrors(errors)
+    return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

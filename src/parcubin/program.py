@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from parcubin.bundle import Bundle, write_bundle
 from parcubin.errors import ParcubinError, UsageError
+from parcubin.files import write_file
 from parcubin.model import Assembly, Emit, KernelInfo, Ptx, Target, VariableInfo
 
 
@@ -110,24 +109,6 @@ class Program:
             else:
                 write_texts(path, {f"{i:04}.ptx": p.text.encode() for i, p in enumerate(self.ptx)})
         else:
+            from parcubin.bundle import Bundle, write_bundle
+
             write_bundle(Bundle.of(self), path)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all.
-
-    Raises:
-        ParcubinError: it cannot be written.
-    """
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            try:
-                file.write(data)
-                file.flush()
-                os.fchmod(file.fileno(), 0o666 & ~_umask())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise ParcubinError(f"Cannot write {path}: {error.strerror or error}.") from None

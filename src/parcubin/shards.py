@@ -10,7 +10,6 @@ from typing import Literal
 from parcubin.model import CompilationOptions, Ptx, Target
 from parcubin.modules import LlvmModule, PtxModule
 from parcubin.providers.interface import CompilationProvider
-from parcubin.split.outline import Binding, SymbolKind
 from parcubin.split.plan import Plan, Shard
 from parcubin.workers.jobs import CompileShard, Lowering
 
@@ -112,8 +111,7 @@ def _llvm_job(shard: Shard, plan: Plan, llvm: Sequence[LlvmModule], settings: Sh
 
 def _ptx_job(module: PtxModule, needed: frozenset[str], settings: ShardSettings) -> ShardJob:
     summary = module.summary
-    defined = {s.name for s in (*summary.functions, *summary.variables) if s.linkage in ("visible", "weak", "common")}
-    callable_functions = settings.relocatable or needed & {f.name for f in summary.functions} & defined
+    callable_functions = settings.relocatable or needed & {f.name for f in summary.functions if f.linkage != "local"}
     job = CompileShard(
         name=module.ptx.name,
         source=module.ptx,
@@ -138,9 +136,7 @@ def _with_link_facts(jobs: Sequence[ShardJob]) -> list[ShardJob]:
     sole = holders[0] if len(holders) == 1 else None
     pointers = sum(j.pointers for j in jobs)
     facts = [
-        replace(
-            j, job=replace(j.job, sole_constants=j is sole, other_pointers=pointers > j.pointers and j.pointers)
-        )
+        replace(j, job=replace(j.job, sole_constants=j is sole, other_pointers=pointers > j.pointers and j.pointers))
         for j in jobs
     ]
     if sole is not None:

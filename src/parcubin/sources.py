@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from parcubin.errors import InputError
+
+Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
+"""A path; the input itself as `bytes` or as a `str` of several lines; or an llvmlite module."""
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef
     from llvmlite.ir import Module
 
-    Input = str | PathLike[str] | bytes | ModuleRef | Module
-else:
-    Input = Any
 
 MAX_INPUT_BYTES = 4 << 30
 """Inputs above this size, unpacked, are refused."""
@@ -98,21 +98,17 @@ def _read_file(path: Path) -> bytes:
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    opener: BinaryIO
-    if data.startswith(_GZIP_MAGIC):
-        opener = gzip.GzipFile(fileobj=io.BytesIO(data))
-    elif data.startswith(_XZ_MAGIC):
-        opener = lzma.LZMAFile(io.BytesIO(data))
-    else:
+    opener = gzip.open if data.startswith(_GZIP_MAGIC) else lzma.open if data.startswith(_XZ_MAGIC) else None
+    if opener is None:
         return data
     try:
-        with opener as file:
+        with opener(io.BytesIO(data)) as file:
             return _read(name, file)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise InputError(f"Cannot unpack {name}: {error}.", input_name=name) from None
 
 
-def _read(name: str, file: BinaryIO) -> bytes:
+def _read(name: str, file: BinaryIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
     data = file.read(MAX_INPUT_BYTES + 1)
     if len(data) > MAX_INPUT_BYTES:
         raise InputError(f"{name} has more than {MAX_INPUT_BYTES >> 30} GiB. Compile it in parts.", input_name=name)

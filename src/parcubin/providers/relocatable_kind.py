@@ -1,7 +1,7 @@
 """How a shard may be compiled when it is going to be linked.
 
-`-ewp` code is as good as whole-program code from sm_90 on and nearly so before; `-c` code is slower. What follows is each
-case in which `-ewp` gives wrong code or loses something, found by experiment with 13.5 (docs/correctness.md).
+`-ewp` code is as good as whole-program code from sm_90 on and nearly so before; `-c` code is slower. What follows is
+each case in which `-ewp` gives wrong code or loses something, found by experiment with 13.5 (docs/correctness.md).
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ class _Task:
 class WorkerPool:
     """Runs jobs in worker processes, costliest first. Safe to use from several threads.
 
-    Workers are started with `python -m` and spoken to over pipes, never with `multiprocessing`: the host may be a script
-    without a main guard, a notebook or a process with threads and a GPU context. They lead process groups of their own
-    and die when the pool is closed, collected, or its process ends.
+    Workers are started with `python -m` and spoken to over pipes, never with `multiprocessing`: the host may be a
+    script without a main guard, a notebook or a process with threads and a GPU context. They lead process groups of
+    their own and die when the pool is closed, collected, or its process ends.
     """
 
     def __init__(self, size: int) -> None:
@@ -151,10 +151,7 @@ class _Worker:
         self._release(process)
         with self._lock:
             self._process = None
-        if status < 0:
-            how = f"was ended by {signal.Signals(-status).name}"
-        else:
-            how = f"exited with status {status}"
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
         return WorkerCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
 
     def stop(self) -> None:

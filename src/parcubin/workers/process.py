@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import traceback
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 from parcubin.errors import ParcubinError, WorkerError
 
@@ -28,7 +28,7 @@ class Job(Protocol[ResultT_co]):
     def run(self) -> ResultT_co: ...
 
 
-def send(stream: BinaryIO, value: object) -> None:
+def send(stream: IO[bytes], value: object) -> None:
     """Writes one value."""
     data = pickle.dumps(value, protocol=5)
     stream.write(len(data).to_bytes(8, "little"))
@@ -36,7 +36,7 @@ def send(stream: BinaryIO, value: object) -> None:
     stream.flush()
 
 
-def receive(stream: BinaryIO) -> Any:
+def receive(stream: IO[bytes]) -> Any:
     """Reads one value.
 
     Raises:
@@ -65,7 +65,7 @@ def main() -> None:
         send(results, outcome)
 
 
-def _read_jobs(stream: BinaryIO, jobs: queue.SimpleQueue[Job[object]]) -> None:
+def _read_jobs(stream: IO[bytes], jobs: queue.SimpleQueue[Job[object]]) -> None:
     try:
         while True:
             jobs.put(receive(stream))
