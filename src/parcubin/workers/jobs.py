@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import InputError
-from parcubin.inspect.checks import check_after_link, check_before_link
+from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.inspect.ptx import PtxSummary, scan_ptx
 from parcubin.model import (
@@ -180,7 +180,7 @@ class ShardResult:
 
 @dataclass(frozen=True)
 class LinkShards:
-    """Checks modules, links them, and checks the result.
+    """Links modules and checks that the result holds what it must.
 
     Attributes:
         modules: in the order in which they are linked.
@@ -200,8 +200,6 @@ class LinkShards:
     def run(self) -> LinkResult:
         seconds: dict[str, float] = {}
         with _timed(seconds, "link"):
-            compiled = [(m.name, read_cubin(m.cubin, m.name)) for m in self.modules if isinstance(m, RelocatableModule)]
-            check_before_link(compiled)
             output: Assembly | RelocatableModule
             if self.relocatable:
                 output = self.provider.link_to_relocatable_module(self.target, self.modules, self.options)
