@@ -19,7 +19,7 @@ from parcubin.workers.pool import WorkerPool
 _TRIPLE = re.compile(r'^target triple = "([^"]*)"', re.M)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LlvmModule:
     """LLVM IR, taken apart."""
 
