@@ -127,6 +127,28 @@ ret;
     "looped",
 )
 
+SHARED = Ptx(
+    HEADER
+    + """.visible .global .align 8 .b8 buffer[4096];
+.visible .entry shares(.param .u64 p)
+{
+    .reg .u64 %rd<3>;
+    .reg .u32 %r<4>;
+    .shared .align 4 .b8 big[40000];
+    .local .align 4 .b8 frame[64];
+    ld.param.u64 %rd1,[p];
+    mov.u32 %r1,%tid.x;
+    st.shared.u32 [big],%r1;
+    bar.sync 0;
+    ld.shared.u32 %r2,[big+4];
+    st.global.u32 [buffer],%r2;
+    st.global.u32 [%rd1],%r2;
+    ret;
+}
+""",
+    "shares",
+)
+
 
 def _subprocess() -> CompilationProvider:
     ptxas, nvlink = find("ptxas"), find("nvlink")

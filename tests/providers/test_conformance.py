@@ -15,6 +15,7 @@ from provider_samples import (
     HELPERS,
     LOOP,
     PLAIN,
+    SHARED,
     SM_80,
     WITH_LINES,
     many_live_values,
@@ -60,9 +61,8 @@ def test_keeps_the_interface(provider: CompilationProvider) -> None:
 def test_compiles_to_a_loadable_cubin(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
     assembly = provider.compile(SM_80, store_kernel("store", "counter"), DEFAULT)
     assert isinstance(assembly, Assembly)
-    header = cuobjdump(assembly.cubin, "--dump-elf")
-    assert "type=ET_EXEC" in header
-    assert "sm=80" in header
+    assert re.search(r"type=(ET_EXEC|2),", cuobjdump(assembly.cubin, "--dump-elf"))
+    assert "code for sm_80" in cuobjdump(assembly.cubin, "--dump-sass")
     assert set(registers(cuobjdump, assembly.cubin)) == {"store"}
     assert "counter" in cuobjdump(assembly.cubin, "--dump-elf-symbols")
 
@@ -121,6 +121,16 @@ def test_links_dependent_modules(provider: CompilationProvider, form: str, cuobj
     sass = cuobjdump(assembly.cubin, "--dump-sass")
     assert "Function : first_helper" in sass
     assert "Function : second_helper" in sass
+
+
+def test_links_modules_with_data_that_is_not_in_the_file(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    if not provider.supports_compile_to_relocatable_module:
+        pytest.skip(f"{provider.identity} makes no relocatable modules")
+    for kind in (PLAIN, EWP):
+        module = provider.compile_to_relocatable_module(SM_80, SHARED, DEFAULT, kind)
+        assembly = provider.compile_and_link(SM_80, [module, relocatable(provider, store_kernel("store"))], DEFAULT)
+        usage = cuobjdump(assembly.cubin, "--dump-resource-usage")
+        assert re.search(r"Function shares:\s*REG:\d+ STACK:\d+ SHARED:40000", usage)
 
 
 def test_links_modules_of_both_kinds(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:

@@ -84,6 +84,28 @@ def test_another_assembler_is_taken_when_nothing_links_for_the_first(machine: Ma
     assert select(needs_link=True).provider.identity == "ptxas 12.9.86, nvJitLink 12.9.86"
 
 
+@pytest.mark.parametrize(
+    ("tools", "identity", "mixed"),
+    [
+        ({"ptxas": [PTXAS_12], "nvJitLink": [PTXAS_13], "nvlink": [PTXAS_12]}, "ptxas 12.9.86, nvlink 12.9.86", False),
+        ({"ptxas": [PTXAS_12], "nvJitLink": [PTXAS_13, PTXAS_12]}, "ptxas 12.9.86, nvJitLink 12.9.86", False),
+        (
+            {"ptxas": [PTXAS_12], "nvJitLink": [PTXAS_13], "nvlink": [PTXAS_13]},
+            "ptxas 12.9.86, nvJitLink 13.5.37",
+            True,
+        ),
+        ({"ptxas": [PTXAS_12], "nvlink": [PTXAS_13]}, "ptxas 12.9.86, nvlink 13.5.37", True),
+    ],
+)
+def test_a_linker_of_the_same_release_is_preferred(
+    machine: Machine, tools: Machine, identity: str, mixed: bool
+) -> None:
+    machine.update(tools)
+    chosen = select(needs_link=True)
+    assert chosen.provider.identity == identity
+    assert any("different releases" in warning for warning in chosen.warnings) == mixed
+
+
 def test_looks_at_no_more_than_it_needs(machine: Machine) -> None:
     machine.update({"ptxas": [PTXAS_13, PTXAS_12], "nvlink": [PTXAS_13], "nvJitLink": [PTXAS_13]})
     assert [d.candidate for d in select(needs_link=False).decisions] == ["ptxas 13.5.37", "subprocess"]

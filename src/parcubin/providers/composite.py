@@ -21,9 +21,17 @@ from parcubin.providers.interface import CompilationProvider
 
 @dataclass(frozen=True)
 class CompositeProvider:
-    """Compiles with its first member; relocatable modules and links go to the first member that can do them."""
+    """Compiles with its first member; relocatable modules and links go to the first member that can do them.
+
+    Attributes:
+        members: the providers, preferred first.
+        extensible_modules: whether relocatable modules may be of the extensible whole-program kind; otherwise all are
+            plain. False when the linker is of another release than the assembler: nvlink then refuses extensible
+            modules ("requires using current toolkit"), nvJitLink takes them without a check (our measurement).
+    """
 
     members: tuple[CompilationProvider, ...]
+    extensible_modules: bool = True
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -59,6 +67,7 @@ class CompositeProvider:
     def compile_to_relocatable_module(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind
     ) -> RelocatableModule | DeferredModule:
+        kind = kind if self.extensible_modules else RelocatableKind.PLAIN
         for member in self.members:
             if member.supports_compile_to_relocatable_module:
                 return member.compile_to_relocatable_module(target, ptx, options, kind)

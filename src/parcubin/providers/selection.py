@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -80,8 +80,9 @@ def select(
 ) -> Selection:
     """Chooses a provider from what the machine has; looks at no more than the choice needs.
 
-    `auto` prefers ptxas with nvJitLink to link, then ptxas with nvlink, then nvJitLink alone, which from 13.0 on makes
-    relocatable modules itself and before that defers compilation to the link. Nothing is loaded into this process.
+    `auto` prefers ptxas with nvJitLink to link, then ptxas with nvlink (in both cases rather a linker of its own release
+    than a newer one), then nvJitLink alone, which from 13.0 on makes relocatable modules itself and before that defers
+    compilation to the link. Nothing is loaded into this process.
 
     Args:
         requested: `auto`, or a provider's name to insist on; one of `PROVIDER_NAMES`.
@@ -123,7 +124,13 @@ def _explain(decisions: list[Decision] | tuple[Decision, ...]) -> str:
 
 
 def _warnings(tools: tuple[Tool, ...], target: Target | None) -> tuple[str, ...]:
-    return tuple(f"{tool} {issue.reason}." for tool in tools for issue in known_issues(tool.name, tool.version, target))
+    texts = [f"{tool} {issue.reason}." for tool in tools for issue in known_issues(tool.name, tool.version, target)]
+    if len({tool.version.release for tool in tools}) > 1:
+        texts.append(
+            f"{' and '.join(map(str, tools))} are of different releases, so modules that are to be linked are compiled "
+            "with -c, which costs registers. Install a linker of the assembler's release."
+        )
+    return tuple(texts)
 
 
 _Candidate = tuple[CompilationProvider, tuple[Tool, ...]]
@@ -147,33 +154,48 @@ class _Search:
 
     def auto(self) -> Iterator[_Candidate]:
         for ptxas in self._tools("ptxas"):
-            if self.needs_link:
-                yield from self._with_nvjitlink(ptxas)
-            yield from self._alone_or_with_nvlink(ptxas)
+            yield from self._compiling_with(ptxas, ("nvJitLink", "nvlink"))
         yield from self.nvjitlink()
         yield from self.deferred_nvjitlink()
 
     def subprocess(self) -> Iterator[_Candidate]:
         for ptxas in self._tools("ptxas"):
-            yield from self._alone_or_with_nvlink(ptxas)
+            yield from self._compiling_with(ptxas, ("nvlink",))
 
     def subprocess_with_nvjitlink(self) -> Iterator[_Candidate]:
         for ptxas in self._tools("ptxas"):
-            yield from self._with_nvjitlink(ptxas)
+            yield from self._linking_with(ptxas, ("nvJitLink",))
 
-    def _alone_or_with_nvlink(self, ptxas: Tool) -> Iterator[_Candidate]:
+    def _compiling_with(self, ptxas: Tool, linkers: Sequence[ToolName]) -> Iterator[_Candidate]:
         if not self.needs_link:
             yield SubprocessProvider(ptxas), (ptxas,)
             return
-        for nvlink in self._tools("nvlink"):
-            if self._can_link(nvlink, ptxas):
-                yield SubprocessProvider(ptxas, nvlink), (ptxas, nvlink)
+        yield from self._linking_with(ptxas, linkers)
 
-    def _with_nvjitlink(self, ptxas: Tool) -> Iterator[_Candidate]:
-        for library in self._tools("nvJitLink"):
-            provider = CompositeProvider((SubprocessProvider(ptxas), NvJitLinkProvider(library)))
-            if self._can_link(library, ptxas) and self._can_join(provider):
-                yield provider, (ptxas, library)
+    def _linking_with(self, ptxas: Tool, linkers: Sequence[ToolName]) -> Iterator[_Candidate]:
+        for linker in self._linkers(ptxas, linkers):
+            provider = self._pair(ptxas, linker)
+            if self._can_join(provider):
+                yield provider, (ptxas, linker)
+
+    def _pair(self, ptxas: Tool, linker: Tool) -> CompilationProvider:
+        if linker.name == "nvlink":
+            return SubprocessProvider(ptxas, linker)
+        return CompositeProvider(
+            (SubprocessProvider(ptxas), NvJitLinkProvider(linker)),
+            extensible_modules=linker.version.release == ptxas.version.release,
+        )
+
+    def _linkers(self, ptxas: Tool, names: Sequence[ToolName]) -> Iterator[Tool]:
+        """Linkers of the assembler's own release, which link its best code; then newer ones; never older ones."""
+        for name in names:
+            yield from (t for t in self._tools(name) if t.version.release == ptxas.version.release)
+        for name in names:
+            for tool in self._tools(name):
+                if tool.version.release < ptxas.version.release:
+                    self._reject(f"{tool} with {ptxas}", "a linker must not be older than its assembler")
+                elif tool.version.release > ptxas.version.release:
+                    yield tool
 
     def nvjitlink(self) -> Iterator[_Candidate]:
         for library in self._tools("nvJitLink"):
@@ -191,12 +213,6 @@ class _Search:
             provider = DeferredProvider(NvJitLinkProvider(library))
             if self._can_join(provider):
                 yield provider, (library,)
-
-    def _can_link(self, linker: Tool, assembler: Tool) -> bool:
-        if linker.version.release >= assembler.version.release:
-            return True
-        self._reject(f"{linker} with {assembler}", "a linker must not be older than its assembler")
-        return False
 
     def _can_join(self, provider: CompilationProvider) -> bool:
         if not self.needs_relocatable_output or provider.supports_link_to_relocatable_module:

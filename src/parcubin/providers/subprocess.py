@@ -33,7 +33,8 @@ class SubprocessProvider:
     """Compiles with ptxas and, where there is one, links with nvlink, each in a process of its own.
 
     The tools work in a private temporary directory on files with fixed names, so nothing of the input becomes a path
-    and the output depends on input, options and tool versions only.
+    and the output depends on input, options and tool versions only. When nvlink is of a newer release than ptxas, every
+    relocatable module is plain, because nvlink links extensible modules of its own release only.
     """
 
     ptxas: Tool
@@ -77,6 +78,8 @@ class SubprocessProvider:
     def compile_to_relocatable_module(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind
     ) -> RelocatableModule:
+        if self.nvlink and self.nvlink.version.release != self.ptxas.version.release:
+            kind = RelocatableKind.PLAIN
         cubin, log = self._assemble(target, ptx, options, kind)
         return RelocatableModule(cubin, kind, ptx.name, log)
 

@@ -7,6 +7,7 @@ import struct
 from dataclasses import dataclass
 
 SHT_SYMTAB = 2
+_WITH_BYTES = {1, SHT_SYMTAB, 3, 4, 9}  # PROGBITS, SYMTAB, STRTAB, RELA, REL; CUDA has several kinds without
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def sections(data: bytes | mmap.mmap) -> list[Section]:
     names = data[names_at : names_at + names_size]
     found = []
     for name_at, kind, _, _, offset, size, link, _, _, item_size in raw:
-        if kind != 8 and offset + size > len(data):  # SHT_NOBITS has no bytes in the file
+        if kind in _WITH_BYTES and offset + size > len(data):
             raise ValueError("a section lies outside the file")
         found.append(Section(c_string(names, name_at), kind, offset, size, link, item_size))
     return found
