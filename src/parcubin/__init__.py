@@ -1,1 +1,39 @@
 """parcubin: LLVM IR and PTX to CUBIN, in parallel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parcubin.errors import ParcubinError
+from parcubin.model import CompilationOptions, KernelInfo, Target, VariableInfo
+
+if TYPE_CHECKING:
+    from parcubin.pipeline import Compiler, compile  # noqa: A004
+    from parcubin.program import Program, Report
+
+__all__ = [
+    "CompilationOptions",
+    "Compiler",
+    "KernelInfo",
+    "ParcubinError",
+    "Program",
+    "Report",
+    "Target",
+    "VariableInfo",
+    "compile",
+]
+
+__version__ = "0.1.0"
+
+_LAZY = {"Compiler": "pipeline", "compile": "pipeline", "Program": "program", "Report": "program"}
+
+
+def __getattr__(name: str) -> object:
+    """Imports the pipeline when it is first used, so that `import parcubin` is fast."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'parcubin' has no attribute '{name}'")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"parcubin.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value

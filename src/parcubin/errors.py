@@ -79,6 +79,21 @@ class InputError(ParcubinError):
         self.line = line
 
 
+class InputErrors(InputError):
+    """Several inputs cannot be compiled.
+
+    Attributes:
+        errors: one error for each.
+    """
+
+    def __init__(self, errors: Sequence[ParcubinError]) -> None:
+        super().__init__(
+            f"{len(errors)} inputs cannot be compiled:\n" + "\n".join(f"  {error}" for error in errors),
+            kernels=[k for e in errors for k in e.kernels],
+        )
+        self.errors = tuple(errors)
+
+
 class DuplicateSymbolError(InputError):
     """Two inputs define the same symbol strongly."""
 

@@ -67,7 +67,7 @@ def print_module(source: bytes, name: str) -> str:
 
 
 def lower(
-    parts: Sequence[str],
+    parts: Sequence[tuple[str, str]],
     *,
     target: Target,
     options: CompilationOptions,
@@ -79,7 +79,7 @@ def lower(
     """Lowers a shard to PTX.
 
     Args:
-        parts: textual LLVM IR, one module for each input that the shard takes from; linked into one.
+        parts: name and textual LLVM IR of one module for each input that the shard takes from; linked into one.
         target: the architecture.
         options: optimisation level, inlining threshold, flush-to-zero, debug info.
         ptx_version: PTX ISA version to emit, 90 for 9.0.
@@ -102,7 +102,7 @@ def lower(
         module.triple, module.data_layout = TRIPLE, str(machine.target_data)
         return module
 
-    module, *others = [parsed(part, name) for part in parts]
+    module, *others = [parsed(text, part) for part, text in parts]
     _link(module, others, name)
     needed = frozenset(f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_"))
     if needed:

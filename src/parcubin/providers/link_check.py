@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from parcubin.errors import DuplicateSymbolError, InputError, LinkCheckError, UnresolvedSymbolError
 from parcubin.model import DeferredModule, LinkInput, Ptx, RelocatableModule
+from parcubin.toolchain.elf import SHT_SYMTAB, c_string, elf_type, sections
 
 ET_REL = 1
 ET_EXEC = 2
@@ -45,13 +46,6 @@ class Symbols:
     undefined: frozenset[str]
 
 
-def elf_type(cubin: bytes) -> int | None:
-    """The ELF type of a CUBIN; None when it is not a 64-bit little-endian ELF file."""
-    if len(cubin) < 64 or cubin[:6] != b"\x7fELF\x02\x01":
-        return None
-    return int.from_bytes(cubin[16:18], "little")
-
-
 def cubin_symbols(cubin: bytes, name: str) -> Symbols:
     """The shared symbols of a CUBIN.
 
@@ -65,30 +59,25 @@ def cubin_symbols(cubin: bytes, name: str) -> Symbols:
 
 
 def _read_symbols(cubin: bytes) -> Symbols:
-    if elf_type(cubin) is None:
-        raise ValueError
-    (section_table,) = struct.unpack_from("<Q", cubin, 40)
-    entry_size, count = struct.unpack_from("<HH", cubin, 58)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", cubin, section_table + entry_size * i) for i in range(count)]
+    table = sections(cubin)
     kernels, strong, defined, undefined = set(), set(), set(), set()
-    for _, kind, _, _, offset, size, string_section, _, _, symbol_size in sections:
-        if kind != 2 or not symbol_size:  # SHT_SYMTAB
+    for section in table:
+        if section.kind != SHT_SYMTAB or not section.entry_size:
             continue
-        strings_at, strings_size = sections[string_section][4:6]
-        strings = cubin[strings_at : strings_at + strings_size]
-        for at in range(offset + symbol_size, offset + size, symbol_size):
-            name_at, info, other, section = struct.unpack_from("<IBBH", cubin, at)
+        strings = cubin[table[section.link].offset :][: table[section.link].size]
+        for at in range(section.offset + section.entry_size, section.offset + section.size, section.entry_size):
+            name_at, info, other, index = struct.unpack_from("<IBBH", cubin, at)
             binding = info >> 4
             if binding not in (_STB_GLOBAL, _STB_WEAK):
                 continue
-            symbol = strings[name_at : strings.index(b"\0", name_at)].decode(errors="replace")
-            if section == 0:
+            symbol = c_string(strings, name_at)
+            if index == 0:
                 undefined.add(symbol)
                 continue
             defined.add(symbol)
             if other & _STO_CUDA_ENTRY:
                 kernels.add(symbol)
-            if binding == _STB_GLOBAL and section != _SHN_COMMON:
+            if binding == _STB_GLOBAL and index != _SHN_COMMON:
                 strong.add(symbol)
     return Symbols(frozenset(kernels), frozenset(strong), frozenset(defined), frozenset(undefined))
 

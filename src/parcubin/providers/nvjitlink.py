@@ -108,8 +108,8 @@ class NvJitLinkProvider:
     ) -> tuple[bytes, str]:
         if relocatable and not self.supports_compile_to_relocatable_module:
             raise UnavailableError(
-                f"{self.library} cannot make relocatable modules; nvJitLink can from 13.0 on. Use a newer one, add ptxas, "
-                "or defer the compilation to the link."
+                f"{self.library} cannot make relocatable modules; nvJitLink can from 13.0 on. Use a newer one, add "
+                "ptxas, or defer the compilation to the link."
             )
         symbols = check_inputs(inputs)
         for link_input in inputs:
@@ -263,8 +263,8 @@ def _error(
         return error
     if code == _INVALID_INPUT and isinstance(only, RelocatableModule):
         return LinkCheckError(
-            f"{tool} does not accept {_subject(concerned)} for {target}: it was compiled for another architecture, or by "
-            "a compiler that is newer than this library.",
+            f"{tool} does not accept {_subject(concerned)} for {target}: it was compiled for another architecture, or "
+            "by a compiler that is newer than this library.",
             log=log,
         )
     if len(concerned) == len(inputs) and (missing := unresolved(inputs, log)):

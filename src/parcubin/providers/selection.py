@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal
 
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import Target
@@ -13,12 +13,13 @@ from parcubin.providers.deferred import DeferredProvider
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.nvjitlink import NvJitLinkProvider
 from parcubin.providers.subprocess import SubprocessProvider
-from parcubin.toolchain.known_issues import CompilerName, known_issues
+from parcubin.toolchain.known_issues import known_issues
 from parcubin.toolchain.locate import Component, find_all
 from parcubin.toolchain.version import Tool
 
 PROVIDER_NAMES = ("auto", "subprocess", "subprocess+nvjitlink", "nvjitlink", "deferred(nvjitlink)")
 
+ToolName = Literal["ptxas", "nvlink", "nvJitLink"]
 Verdict = Literal["chosen", "usable", "rejected"]
 
 
@@ -100,21 +101,15 @@ def select(
         paths or ToolPaths(), needs_link or needs_relocatable_output, needs_relocatable_output, target, force
     )
     candidates = {
+        "auto": search.auto,
         "subprocess": search.subprocess,
         "subprocess+nvjitlink": search.subprocess_with_nvjitlink,
         "nvjitlink": search.nvjitlink,
         "deferred(nvjitlink)": search.deferred_nvjitlink,
     }
-    if requested == "auto":
-        order = ["subprocess+nvjitlink", "subprocess", "nvjitlink", "deferred(nvjitlink)"]
-        if not search.needs_link:
-            order.remove("subprocess+nvjitlink")
-    else:
-        order = [requested]
-    for name in order:
-        for provider in candidates[name]():
-            search.decisions.append(Decision(provider.name, "chosen", provider.identity))
-            return Selection(provider, tuple(search.decisions), tuple(dict.fromkeys(search.warnings)))
+    for provider, tools in candidates[requested]():
+        search.decisions.append(Decision(provider.name, "chosen", provider.identity))
+        return Selection(provider, tuple(search.decisions), _warnings(tools, target))
     what = "compile and link" if search.needs_link else "compile"
     wanted = "No provider" if requested == "auto" else f"The provider '{requested}' is not usable: nothing"
     raise ToolchainError(
@@ -127,9 +122,19 @@ def _explain(decisions: list[Decision] | tuple[Decision, ...]) -> str:
     return "\n".join(f"  {decision}" for decision in decisions)
 
 
+def _warnings(tools: tuple[Tool, ...], target: Target | None) -> tuple[str, ...]:
+    return tuple(f"{tool} {issue.reason}." for tool in tools for issue in known_issues(tool.name, tool.version, target))
+
+
+_Candidate = tuple[CompilationProvider, tuple[Tool, ...]]
+
+
 @dataclass
 class _Search:
-    """The state of one selection: what is needed, what was found, and the log of it."""
+    """The state of one selection: what is needed, what was found so far, and the log of it.
+
+    Tools are looked for one by one as the candidates ask for them, so that nothing is run or read for nothing.
+    """
 
     paths: ToolPaths
     needs_link: bool
@@ -137,41 +142,55 @@ class _Search:
     target: Target | None
     force: bool
     decisions: list[Decision] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
     found: dict[Component, list[Tool]] = field(default_factory=dict)
+    searches: dict[Component, Iterator[Tool]] = field(default_factory=dict)
 
-    def subprocess(self) -> Iterator[CompilationProvider]:
+    def auto(self) -> Iterator[_Candidate]:
         for ptxas in self._tools("ptxas"):
-            if not self.needs_link:
-                yield SubprocessProvider(ptxas)
-                continue
-            for nvlink in self._tools("nvlink"):
-                if self._can_link(nvlink, ptxas):
-                    yield SubprocessProvider(ptxas, nvlink)
+            if self.needs_link:
+                yield from self._with_nvjitlink(ptxas)
+            yield from self._alone_or_with_nvlink(ptxas)
+        yield from self.nvjitlink()
+        yield from self.deferred_nvjitlink()
 
-    def subprocess_with_nvjitlink(self) -> Iterator[CompilationProvider]:
+    def subprocess(self) -> Iterator[_Candidate]:
         for ptxas in self._tools("ptxas"):
-            for library in self._tools("nvJitLink"):
-                if self._can_link(library, ptxas) and self._can_do(NvJitLinkProvider(library)):
-                    yield CompositeProvider((SubprocessProvider(ptxas), NvJitLinkProvider(library)))
+            yield from self._alone_or_with_nvlink(ptxas)
 
-    def nvjitlink(self) -> Iterator[CompilationProvider]:
+    def subprocess_with_nvjitlink(self) -> Iterator[_Candidate]:
+        for ptxas in self._tools("ptxas"):
+            yield from self._with_nvjitlink(ptxas)
+
+    def _alone_or_with_nvlink(self, ptxas: Tool) -> Iterator[_Candidate]:
+        if not self.needs_link:
+            yield SubprocessProvider(ptxas), (ptxas,)
+            return
+        for nvlink in self._tools("nvlink"):
+            if self._can_link(nvlink, ptxas):
+                yield SubprocessProvider(ptxas, nvlink), (ptxas, nvlink)
+
+    def _with_nvjitlink(self, ptxas: Tool) -> Iterator[_Candidate]:
+        for library in self._tools("nvJitLink"):
+            provider = CompositeProvider((SubprocessProvider(ptxas), NvJitLinkProvider(library)))
+            if self._can_link(library, ptxas) and self._can_join(provider):
+                yield provider, (ptxas, library)
+
+    def nvjitlink(self) -> Iterator[_Candidate]:
         for library in self._tools("nvJitLink"):
             provider = NvJitLinkProvider(library)
-            if not provider.supports_compile_to_relocatable_module and self.needs_link:
-                self._reject(
-                    f"nvjitlink ({library})", "nvJitLink makes relocatable modules from 13.0 on; needs deferring"
-                )
+            if self.needs_link and not provider.supports_compile_to_relocatable_module:
+                self._reject(f"nvjitlink ({library})", "it makes relocatable modules from 13.0 on only")
             else:
-                yield provider
+                yield provider, (library,)
 
-    def deferred_nvjitlink(self) -> Iterator[CompilationProvider]:
+    def deferred_nvjitlink(self) -> Iterator[_Candidate]:
         for library in self._tools("nvJitLink"):
-            provider = NvJitLinkProvider(library)
-            if provider.supports_compile_to_relocatable_module:
+            if NvJitLinkProvider(library).supports_compile_to_relocatable_module:
                 self._reject(f"deferred(nvjitlink) ({library})", "it makes relocatable modules, so nothing is to defer")
-            elif self._can_do(DeferredProvider(provider)):
-                yield DeferredProvider(provider)
+                continue
+            provider = DeferredProvider(NvJitLinkProvider(library))
+            if self._can_join(provider):
+                yield provider, (library,)
 
     def _can_link(self, linker: Tool, assembler: Tool) -> bool:
         if linker.version.release >= assembler.version.release:
@@ -179,48 +198,46 @@ class _Search:
         self._reject(f"{linker} with {assembler}", "a linker must not be older than its assembler")
         return False
 
-    def _can_do(self, provider: CompilationProvider) -> bool:
+    def _can_join(self, provider: CompilationProvider) -> bool:
         if not self.needs_relocatable_output or provider.supports_link_to_relocatable_module:
             return True
         self._reject(f"{provider.name} ({provider.identity})", "it cannot join modules into a relocatable one")
         return False
 
-    def _tools(self, component: Literal["ptxas", "nvlink", "nvJitLink"]) -> list[Tool]:
-        """The usable versions of a component, preferred first; looked for once, the rejected ones logged."""
-        if component not in self.found:
-            self.found[component] = list(self._look_for(component))
-        return self.found[component]
+    def _tools(self, name: ToolName) -> Iterator[Tool]:
+        """The usable tools of a name, preferred first; each is looked for once in a selection."""
+        found = self.found.setdefault(name, [])
+        search = self.searches.setdefault(name, self._look_for(name))
+        yield from found
+        for tool in search:
+            found.append(tool)
+            yield tool
 
-    def _look_for(self, component: Literal["ptxas", "nvlink", "nvJitLink"]) -> Iterator[Tool]:
-        explicit = {"ptxas": self.paths.ptxas, "nvlink": self.paths.nvlink, "nvJitLink": self.paths.nvjitlink}[
-            component
-        ]
-        files = find_all(component, explicit)
+    def _look_for(self, name: ToolName) -> Iterator[Tool]:
+        explicit = {"ptxas": self.paths.ptxas, "nvlink": self.paths.nvlink, "nvJitLink": self.paths.nvjitlink}
+        files = find_all(name, explicit[name])
         if not files:
-            self._reject(component, "not found")
+            self._reject(name, "not found")
         for file in files:
-            candidate = f"{component} at {file.path} ({file.origin})"
+            place = f"{file.path} ({file.origin})"
             try:
-                make = Tool.library if component == "nvJitLink" else Tool.executable
-                tool = make(component, file.path)
+                tool = Tool.library(name, file.path) if name == "nvJitLink" else Tool.executable(name, file.path)
             except ToolchainError as error:
-                self._reject(candidate, error.message)
+                self._reject(f"{name} at {place}", error.message)
                 continue
-            if self._is_sound(tool, candidate):
-                self.decisions.append(Decision(str(tool), "usable", f"{file.path} ({file.origin})"))
+            if fault := self._fault(tool):
+                self._reject(f"{name} at {place}", fault)
+            else:
+                self.decisions.append(Decision(str(tool), "usable", place))
                 yield tool
 
-    def _is_sound(self, tool: Tool, candidate: str) -> bool:
-        if tool.name == "nvlink":
-            return True
-        for issue in known_issues(cast("CompilerName", tool.name), tool.version, self.target):
-            text = f"{tool} {issue.reason}"
-            if issue.verdict == "refused" or (issue.verdict == "excluded" and not self.force):
-                self._reject(candidate, text if issue.verdict == "refused" else f"{text}; it can be forced")
-                return False
-            if text not in self.warnings:
-                self.warnings.append(text)
-        return True
+    def _fault(self, tool: Tool) -> str | None:
+        for issue in known_issues(tool.name, tool.version, self.target):
+            if issue.verdict == "refused":
+                return f"{tool} {issue.reason}"
+            if issue.verdict == "excluded" and not self.force:
+                return f"{tool} {issue.reason}; it can be forced"
+        return None
 
     def _reject(self, candidate: str, reason: str) -> None:
         self.decisions.append(Decision(candidate, "rejected", reason))

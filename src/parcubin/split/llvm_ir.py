@@ -394,7 +394,8 @@ def _variable(header: re.Match[str], entity: _Entity, host_named: bool) -> tuple
             entity = replace(entity, text=_as_private_copy(entity.text), comdats=frozenset())
         sharing, binding = Sharing.COPY, Binding.LOCAL if defined else binding
     elif binding is Binding.DISCARDABLE and not host_named:
-        sharing = Sharing.MERGE
+        changes = keyword == "global" or "externally_initialized" in prefix
+        sharing = Sharing.MERGE if changes else Sharing.COPY
     elif host_named or "externally_initialized" in prefix or binding is not Binding.LOCAL:
         sharing = Sharing.ONCE
     elif keyword == "constant":

@@ -55,7 +55,8 @@ class Shard:
             holds.
         exports: device functions that stay callable from outside.
         parts: what it takes from each module.
-        constants: whether it refers to the constant bank.
+        constants: it refers to the constant bank.
+        pointers: it takes the addresses of functions or calls through pointers.
         cost: predicted work, in characters of text.
     """
 
@@ -63,6 +64,7 @@ class Shard:
     exports: tuple[str, ...]
     parts: tuple[ShardPart, ...]
     constants: bool
+    pointers: bool
     cost: int
 
 
@@ -83,13 +85,22 @@ class Plan:
     mergeable: frozenset[str]
 
 
-def plan_shards(outlines: Sequence[Outline], kind: PlanKind, *, once: Set[str] = frozenset()) -> Plan:
+def plan_shards(
+    outlines: Sequence[Outline],
+    kind: PlanKind,
+    *,
+    split: bool = True,
+    exports: Set[str] = frozenset(),
+    once: Set[str] = frozenset(),
+) -> Plan:
     """Plans a program.
 
     Args:
         outlines: the program's modules.
         kind: "bundle": shards that stand alone; "link": shards of one linked CUBIN; "relocatable": likewise, with the
             modules' external device functions kept callable.
+        split: False for one shard.
+        exports: device functions that other inputs call, for a link.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
 
@@ -98,7 +109,7 @@ def plan_shards(outlines: Sequence[Outline], kind: PlanKind, *, once: Set[str] =
     """
     graph = _Graph(outlines)
     whole = [m for m, o in enumerate(outlines) if o.whole_reason is not None]
-    roots = _roots(graph, kind)
+    roots = _roots(graph, kind, exports)
     reached = {root: graph.closure([root]) for root in roots}
     users: dict[int, list[int]] = defaultdict(list)
     for root in roots:
@@ -107,6 +118,8 @@ def plan_shards(outlines: Sequence[Outline], kind: PlanKind, *, once: Set[str] =
 
     sets = _DisjointSets(roots)
     sets.join(r for r in roots if any(graph.handles_function_pointers(n) for n in reached[r]))
+    if not split:
+        sets.join(roots)
     for module in whole:
         sets.join(r for r in roots if any(graph.nodes[n][0] == module for n in reached[r]))
     for node, node_users in users.items():
@@ -132,14 +145,14 @@ def plan_shards(outlines: Sequence[Outline], kind: PlanKind, *, once: Set[str] =
             component = _Component(graph, members, graph.closure(members, stop=shared))
             by_environment[component.environment].append(component)
     shards = [
-        _shard(graph, run, shared, kind)
+        _shard(graph, run, shared)
         for environment in sorted(by_environment)
         for run in _cut(graph, sorted(by_environment[environment], key=lambda c: c.name))
     ]
     shards.sort(key=lambda s: (s.kernels, s.exports))
     if lone_variables:
         component = _Component(graph, sorted(lone_variables), graph.closure(lone_variables))
-        shards.insert(0, _shard(graph, [component], set(), kind))
+        shards.insert(0, _shard(graph, [component], set()))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     for node in sorted(shared):
         module, name = graph.nodes[node]
@@ -312,7 +325,7 @@ class _Component:
         return hashlib.sha256(self.name.encode()).digest()
 
 
-def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
+def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
     """What the output must hold: kernels, variables that the host may name, and in a relocatable module functions."""
     return [
         i
@@ -323,9 +336,9 @@ def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
             symbol.kind is SymbolKind.KERNEL
             or graph.is_host_variable(i)
             or (
-                kind == "relocatable"
-                and symbol.kind is SymbolKind.FUNCTION
+                symbol.kind is SymbolKind.FUNCTION
                 and symbol.binding in (Binding.STRONG, Binding.WEAK)
+                and (kind == "relocatable" or graph.plain_name(i) in exports)
             )
         )
     ]
@@ -357,7 +370,7 @@ def _cut_at_smallest_hash(graph: _Graph, run: Sequence[_Component]) -> Iterator[
     yield from _cut_at_smallest_hash(graph, run[cut:])
 
 
-def _shard(graph: _Graph, components: Sequence[_Component], shared: Set[int], kind: PlanKind) -> Shard:
+def _shard(graph: _Graph, components: Sequence[_Component], shared: Set[int]) -> Shard:
     roots = [r for c in components for r in c.roots]
     reached = set().union(*(c.reached for c in components))
     define: dict[int, set[str]] = defaultdict(set)
@@ -372,10 +385,11 @@ def _shard(graph: _Graph, components: Sequence[_Component], shared: Set[int], ki
     named = {k: sorted(graph.plain_name(r) for r in roots if graph.symbol[r].kind is k) for k in SymbolKind}
     return Shard(
         kernels=tuple(named[SymbolKind.KERNEL]),
-        exports=tuple(named[SymbolKind.FUNCTION]) if kind == "relocatable" else (),
+        exports=tuple(named[SymbolKind.FUNCTION]),
         parts=tuple(
             ShardPart(m, frozenset(define[m]), frozenset(declare[m])) for m in sorted(define.keys() | declare.keys())
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
+        pointers=any(map(graph.handles_function_pointers, reached)),
         cost=_cost(graph, components),
     )

@@ -9,7 +9,6 @@ from parcubin.model import Target
 from parcubin.toolchain.version import Version
 
 Verdict = Literal["refused", "excluded", "warning"]
-CompilerName = Literal["ptxas", "nvptxcompiler", "nvJitLink"]
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class KnownIssue:
     """A range of versions with a fault.
 
     Attributes:
-        compilers: the compilers that have it.
+        tools: names of the tools that have it, as `Tool.name`.
         first: first version with the fault.
         fixed: first version without it.
         verdict: `refused` whatever the user says, `excluded` unless forced, or a `warning`.
@@ -25,7 +24,7 @@ class KnownIssue:
         first_target: lowest compute capability concerned, as `Target.number`.
     """
 
-    compilers: tuple[CompilerName, ...]
+    tools: tuple[str, ...]
     first: Version
     fixed: Version
     verdict: Verdict
@@ -55,12 +54,12 @@ KNOWN_ISSUES = (
 )
 
 
-def known_issues(compiler: CompilerName, version: Version, target: Target | None = None) -> list[KnownIssue]:
+def known_issues(tool: str, version: Version, target: Target | None = None) -> list[KnownIssue]:
     """The faults of this version, for this target (None: for any target)."""
     return [
         issue
         for issue in KNOWN_ISSUES
-        if compiler in issue.compilers
+        if tool in issue.tools
         and issue.first <= version < issue.fixed
         and (target is None or target.number >= issue.first_target)
     ]

@@ -131,16 +131,19 @@ def _candidates(component: Component, layout: _Layout) -> Iterator[tuple[Path, s
         if on_path := shutil.which(tool):
             for path in _glob(Path(os.path.realpath(on_path)).parent.parent, layout.toolkit):
                 yield path, "PATH"
-    for root in [Path("/usr/local/cuda"), *_newest_first(Path("/usr/local").glob("cuda-[0-9]*")), Path("/opt/cuda")]:
-        for path in _glob(root, layout.toolkit):
-            yield path, str(root)
     if not layout.executable:
         for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
             if directory:
-                for path in _glob(Path(directory), tuple(Path(p).name for p in layout.toolkit[:1])):
+                for path in _glob(Path(directory), (Path(layout.toolkit[0]).name,)):
                     yield path, "LD_LIBRARY_PATH"
-        for path in _glob(Path("/usr"), layout.toolkit):
-            yield path, "system library directory"
+    for root in _system_roots():
+        for path in _glob(root, layout.toolkit):
+            yield path, str(root)
+
+
+def _system_roots() -> list[Path]:
+    toolkits = _newest_first(Path("/usr/local").glob("cuda-[0-9]*"))
+    return [Path("/usr/local/cuda"), *toolkits, Path("/opt/cuda"), Path("/usr")]
 
 
 def _glob(root: Path, patterns: tuple[str, ...]) -> Iterator[Path]:

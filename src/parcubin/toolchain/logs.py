@@ -275,6 +275,6 @@ def _kernels(errors: Sequence[Diagnostic], log: str, ptx: str) -> list[str]:
         mentioned = [d.function for d in diagnostics(log) if d.function and d.severity == "info"]
         finished = {u.name for u in resource_usage(log).values() if u.registers is not None}
         named = [name for name in mentioned[-1:] if name not in finished]
-    if not named and len(entries := set(_PTX_ENTRY.findall(ptx))) == 1:
+    if not named and not any(d.line for d in errors) and len(entries := set(_PTX_ENTRY.findall(ptx))) == 1:
         named = list(entries)
     return list(dict.fromkeys(named))

@@ -85,6 +85,11 @@ class WorkerPool:
             self._tasks.put(_Task(-cost, self._count, job, future))
         return future
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed.is_set()
+
     def close(self) -> None:
         """Ends all workers at once. Waiting and running jobs fail. Closing twice is fine."""
         self._finalizer()
@@ -150,9 +155,7 @@ class _Worker:
             how = f"was ended by {signal.Signals(-status).name}"
         else:
             how = f"exited with status {status}"
-        return WorkerCrashedError(
-            f"A worker process {how}.", signal=-status if status < 0 else None, log=log
-        )
+        return WorkerCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
 
     def stop(self) -> None:
         """Kills the process and its children."""
@@ -194,9 +197,7 @@ def _serve(worker: _Worker, tasks: queue.PriorityQueue[_Task], closed: threading
         del task
 
 
-def _stop(
-    workers: list[_Worker], closed: threading.Event, tasks: queue.PriorityQueue[_Task], size: int
-) -> None:
+def _stop(workers: list[_Worker], closed: threading.Event, tasks: queue.PriorityQueue[_Task], size: int) -> None:
     closed.set()
     for worker in workers:
         worker.stop()

@@ -1,0 +1,428 @@
+"""The whole flow: sources, outline, plan, shards, PTX, modules, program. `_Build.run` is the page to read."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from parcubin.errors import InputError, InputErrors, LinkCheckError, ParcubinError, UsageError
+from parcubin.inspect.ptx import PtxSummary
+from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
+from parcubin.modules import Modules, check_kernels, read_modules, unparsable
+from parcubin.program import Program, Report
+from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.selection import Selection, ToolPaths, select
+from parcubin.report.progress import ProgressCallback, ProgressEvent
+from parcubin.report.summary import kernel_infos, keep_shards, variable_infos, warnings_of
+from parcubin.shards import ShardJob, ShardSettings, needed_of_llvm, shard_jobs
+from parcubin.sources import Input, Source, read_source
+from parcubin.split.plan import PlanKind, plan_shards
+from parcubin.toolchain.locate import find_libdevice
+from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
+from parcubin.workers.pool import WorkerPool, available_cores
+
+_PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
+
+
+def compile(  # noqa: A001 - what it does
+    inputs: Input | Sequence[Input],
+    target: str | Target,
+    *,
+    options: CompilationOptions | None = None,
+    output: Emit = "bundle",
+    jobs: int | None = None,
+    provider: str = "auto",
+    keep_going: bool = False,
+) -> Program:
+    """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
+
+    Args:
+        inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
+            modules.
+        target: `"sm_90a"`.
+        options: what reaches the compilers.
+        output: see `Compiler.compile`.
+        jobs: worker processes; as many as cores by default.
+        provider: the compilation provider; `"auto"` takes the best that the machine has.
+        keep_going: see `Compiler.compile`.
+
+    Raises:
+        ParcubinError: see `parcubin.errors`.
+    """
+    with Compiler(target, jobs=jobs, provider=provider) as compiler:
+        return compiler.compile(inputs, options=options, output=output, keep_going=keep_going)
+
+
+class Compiler:
+    """Compiles programs, keeping its worker processes between them. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        target: str | Target,
+        *,
+        jobs: int | None = None,
+        provider: str = "auto",
+        paths: ToolPaths | None = None,
+        force: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        """Starts the workers.
+
+        Args:
+            target: `"sm_90a"`.
+            jobs: worker processes; as many as cores by default. The output does not depend on it.
+            provider: the compilation provider; `"auto"` takes the best that the machine has.
+            paths: explicit paths of tools.
+            force: use toolchain versions with known faults all the same.
+            progress: called, from the thread that compiles, with each step forward.
+
+        Raises:
+            UsageError: `target` is not a target's name, or `jobs` is not positive.
+        """
+        self.target = target if isinstance(target, Target) else Target(target)
+        if jobs is not None and jobs < 1:
+            raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
+        self._provider = provider
+        self._paths = paths
+        self._force = force
+        self._progress = progress
+        self._pool = WorkerPool(jobs or available_cores())
+
+    def compile(
+        self,
+        inputs: Input | Sequence[Input],
+        *,
+        options: CompilationOptions | None = None,
+        output: Emit = "bundle",
+        keep_going: bool = False,
+        split: bool = True,
+        keep: Path | None = None,
+    ) -> Program:
+        """Compiles one program.
+
+        Args:
+            inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
+                modules.
+            options: what reaches the compilers.
+            output: "bundle": CUBINs that need no link, as good as a whole-program compile. "cubin": one linked CUBIN.
+                "relocatable": one CUBIN that can be linked further. "ptx": only lowered.
+            keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
+            split: False compiles the program as a whole.
+            keep: a folder for every shard's PTX, module and log.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        several = isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes)
+        build = _Build(
+            compiler=self,
+            inputs=tuple(inputs) if several else (inputs,),  # type: ignore[arg-type]
+            options=options or CompilationOptions(),
+            keep_going=keep_going,
+            split=split,
+            keep=keep,
+        )
+        return build.run(output)
+
+    def close(self) -> None:
+        """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._pool.closed
+
+    def reopened(self) -> Compiler:
+        """A new compiler with the same settings."""
+        return Compiler(
+            self.target,
+            jobs=self._pool.size,
+            provider=self._provider,
+            paths=self._paths,
+            force=self._force,
+            progress=self._progress,
+        )
+
+    def select_provider(self, output: Emit) -> Selection | None:
+        """The provider for an output and why it was chosen; None for PTX, which needs none.
+
+        Raises:
+            ToolchainError: nothing fits.
+        """
+        if output == "ptx":
+            return None
+        return select(
+            self._provider,
+            needs_link=output != "bundle",
+            needs_relocatable_output=output == "relocatable",
+            target=self.target,
+            paths=self._paths,
+            force=self._force,
+        )
+
+
+@dataclass
+class _Build:
+    """One program on its way from inputs to output; kept by the program, which can be asked for another output."""
+
+    compiler: Compiler
+    inputs: tuple[Input, ...]
+    options: CompilationOptions
+    keep_going: bool
+    split: bool
+    keep: Path | None
+    modules: Modules | None = None
+    lowered: dict[Lowering, Ptx] = field(default_factory=dict)
+
+    def run(self, output: Emit) -> Program:
+        start = time.monotonic()
+        selection = self.compiler.select_provider(output)
+        provider = selection.provider if selection else None
+        versions = self.compiler._pool.submit(AskVersions(provider))
+        modules = self.modules or self._read()
+        ptx_version, llvm_version = versions.result()
+        libdevice = find_libdevice()
+        settings = ShardSettings(
+            target=self.compiler.target,
+            options=self.options,
+            provider=provider,
+            ptx_version=ptx_version,
+            libdevice=Path(libdevice.path) if libdevice else None,
+            output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
+            relocatable=output == "relocatable",
+            lowered=self.lowered,
+        )
+        shards = self._compile(modules, settings, _PLAN_KIND[output])
+        link = self._link(shards, settings) if settings.output == "module" and provider else None
+        if self.keep is not None:
+            keep_shards(self.keep, list(shards.done.values()))
+        return self._program(output, shards, link, selection, llvm_version, start)
+
+    def _read(self) -> Modules:
+        sources: list[Source] = []
+        failures: list[ParcubinError] = []
+        for number, source in enumerate(self.inputs, 1):
+            try:
+                sources.append(read_source(source, number))
+            except ParcubinError as error:
+                failures.append(error)
+        modules = read_modules(sources, self.compiler._pool)
+        modules = replace(modules, failures=(*failures, *modules.failures))
+        self._give_up_unless_keep_going(modules.failures)
+        if not modules.llvm and not modules.ptx:
+            raise _all_of(modules.failures) if modules.failures else UsageError("There is no input.")
+        check_kernels(modules)
+        self.modules = modules
+        return modules
+
+    def _compile(self, modules: Modules, settings: ShardSettings, kind: PlanKind) -> _Shards:
+        """Plans, compiles the shards, and plans again when what came of them says that the plan was wrong. What does
+        not change is not compiled again."""
+        done: dict[CompileShard, ShardResult] = {}
+        failed: dict[CompileShard, ParcubinError] = {}
+        once: frozenset[str] = frozenset()
+        while True:
+            plan = plan_shards(
+                [m.outline for m in modules.llvm],
+                kind,
+                split=self.split,
+                exports=needed_of_llvm(modules.ptx),
+                once=once,
+            )
+            jobs = shard_jobs(plan, modules.llvm, modules.ptx, settings)
+            self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
+            if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
+                modules = self.modules = better
+                continue
+            self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
+            survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
+            if kind == "bundle" and survivors - once:
+                once |= survivors
+                continue
+            for job, result in done.items():
+                if isinstance(job.source, Lowering):
+                    self.lowered[job.source] = result.ptx
+            return _Shards(
+                jobs=tuple(j for j in jobs if j.job in done),
+                done={j.job: done[j.job] for j in jobs if j.job in done},
+                variables=plan.variables,
+                failures=(*modules.failures, *(failed[j.job] for j in jobs if j.job in failed)),
+            )
+
+    def _run(
+        self,
+        jobs: Sequence[ShardJob],
+        total: int,
+        done: dict[CompileShard, ShardResult],
+        failed: dict[CompileShard, ParcubinError],
+    ) -> None:
+        """Runs jobs in the workers. The first failure cancels what has not started, unless failures are collected."""
+        self._report(total - len(jobs), total, "compile")
+        futures = {self.compiler._pool.submit(j.job, j.cost): j for j in jobs}
+        finished = total - len(jobs)
+        try:
+            for future in as_completed(futures):
+                shard = futures[future]
+                if future.cancelled():
+                    continue
+                try:
+                    done[shard.job] = future.result()
+                except ParcubinError as error:
+                    failed[shard.job] = error
+                    if not self.keep_going:
+                        return
+                finished += 1
+                self._report(finished, total, "compile", shard.kernels)
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _without_faults(self, modules: Modules, unparsed: Sequence[CompileShard]) -> Modules | None:
+        """The modules without those that LLVM cannot parse. Where a module is sound and only its shards are not, it is
+        compiled whole. None when all shards parsed.
+
+        Raises:
+            InputError: modules cannot be parsed, and `keep_going` is off; names each.
+        """
+        if not unparsed:
+            return None
+        faulty = unparsable(modules.llvm, self.compiler._pool)
+        self._give_up_unless_keep_going(tuple(faulty.values()))
+        names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        return replace(
+            modules,
+            llvm=tuple(
+                m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
+                for m in modules.llvm
+                if m not in faulty
+            ),
+            failures=(*modules.failures, *faulty.values()),
+        )
+
+    def _link(self, shards: _Shards, settings: ShardSettings) -> LinkResult:
+        self._report(len(shards.jobs), len(shards.jobs), "link")
+        modules = []
+        for job in shards.jobs:
+            module = shards.done[job.job].module
+            assert isinstance(module, RelocatableModule | DeferredModule)
+            modules.append(module)
+        assert settings.provider is not None
+        summaries = [result.summary for result in shards.done.values()]
+        job = LinkShards(
+            provider=settings.provider,
+            target=settings.target,
+            modules=tuple(modules),
+            options=settings.options,
+            kernels=tuple(k.name for s in summaries for k in s.kernels),
+            variables=tuple(shards.variables | _host_variables(summaries)),
+            relocatable=settings.relocatable,
+        )
+        return self.compiler._pool.submit(job).result()
+
+    def _program(
+        self,
+        output: Emit,
+        shards: _Shards,
+        link: LinkResult | None,
+        selection: Selection | None,
+        llvm_version: str,
+        start: float,
+    ) -> Program:
+        results = list(shards.done.values())
+        kernels = kernel_infos(results, link)
+        variables = variable_infos(results, link)
+        assemblies = tuple(r.module for r in results if isinstance(r.module, Assembly))
+        if output == "bundle":
+            missing = sorted(shards.variables - variables.keys())
+            if missing:
+                raise LinkCheckError(f"The output lacks variables that the host may name: {', '.join(missing)}.")
+        stages = dict.fromkeys(("parse", "optimize", "emit", "assemble", "link"), 0.0)
+        for seconds in [*(r.seconds for r in results), *([link.seconds] if link else [])]:
+            for stage, value in seconds.items():
+                stages[stage] += value
+        costs = sorted(((j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs), key=lambda c: -c[1])
+        report = Report(
+            kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
+            shards=len(shards.jobs),
+            jobs=self.compiler._pool.size,
+            provider=selection.provider.name if selection else "none",
+            toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
+            wall_s=time.monotonic() - start,
+            stages=stages,
+            slowest=tuple(costs[:5]),
+            warnings=(
+                *(selection.warnings if selection else ()),
+                *(self.modules.warnings if self.modules else ()),
+                *warnings_of(output, results, link, selection),
+            ),
+            failures=shards.failures,
+        )
+        return Program(
+            target=self.compiler.target,
+            output=output,
+            kernels=kernels,
+            variables=variables,
+            assemblies=assemblies,
+            ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
+            report=report,
+            _image=link.cubin if link else None,
+            _link=self._link_later,
+        )
+
+    def _link_later(self) -> Program:
+        if not self.compiler.closed:
+            return self.run("cubin")
+        with self.compiler.reopened() as compiler:
+            return replace(self, compiler=compiler).run("cubin")
+
+    def _report(self, done: int, total: int, stage: str, kernels: tuple[str, ...] = ()) -> None:
+        if self.compiler._progress is not None:
+            self.compiler._progress(ProgressEvent(done, total, stage, kernels))
+
+    def _give_up_unless_keep_going(self, errors: Sequence[ParcubinError]) -> None:
+        if errors and not self.keep_going:
+            raise _all_of(errors)
+
+
+@dataclass(frozen=True)
+class _Shards:
+    """The compiled shards, in the order in which they are linked."""
+
+    jobs: tuple[ShardJob, ...]
+    done: dict[CompileShard, ShardResult]
+    variables: frozenset[str]
+    failures: tuple[ParcubinError, ...]
+
+
+def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
+    return errors[0] if len(errors) == 1 else InputErrors(errors)
+
+
+def _unparsed(error: ParcubinError | None) -> bool:
+    return type(error) is InputError and bool(error.input_name)
+
+
+def _defined_twice(names: frozenset[str], results: Sequence[ShardResult]) -> frozenset[str]:
+    """Variables, of those named, that more than one shard defines after optimisation."""
+    counts = Counter(v.name for r in results for v in r.summary.variables if v.linkage != "extern")
+    return frozenset(name for name in names if counts[name] > 1)
+
+
+def _host_variables(summaries: Sequence[PtxSummary]) -> frozenset[str]:
+    """The variables that the host finds by name and that a link must keep: those defined visibly."""
+    return frozenset(v.name for s in summaries for v in s.variables if v.space != "shared" and v.linkage == "visible")

@@ -1,0 +1,133 @@
+"""What a compile gives back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parcubin.bundle import Bundle, write_bundle
+from parcubin.errors import ParcubinError, UsageError
+from parcubin.model import Assembly, Emit, KernelInfo, Ptx, Target, VariableInfo
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a compile did.
+
+    Attributes:
+        kernels: number of kernels in the output.
+        shards: number of shards.
+        jobs: worker processes.
+        provider: the compilation provider's name.
+        toolchain: versions of LLVM and of the provider's tools.
+        wall_s: seconds from the call to the result.
+        stages: CPU seconds of parse, optimize, emit, assemble and link, over all workers.
+        slowest: names of a shard's kernels and its CPU seconds, slowest first.
+        warnings: what the user should know, each once.
+        failures: what was left out, with `keep_going`.
+    """
+
+    kernels: int
+    shards: int
+    jobs: int
+    provider: str
+    toolchain: str
+    wall_s: float
+    stages: Mapping[str, float]
+    slowest: tuple[tuple[tuple[str, ...], float], ...]
+    warnings: tuple[str, ...]
+    failures: tuple[ParcubinError, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program.
+
+    Attributes:
+        target: what it was compiled for.
+        output: what it is: a bundle, a linked CUBIN, a relocatable CUBIN or PTX.
+        kernels: resource usage by kernel; empty for PTX.
+        variables: variables that the host can name.
+        assemblies: of a bundle, its CUBINs.
+        ptx: of PTX output, the shards.
+        report: how the compile went.
+    """
+
+    target: Target
+    output: Emit
+    kernels: Mapping[str, KernelInfo] = field(repr=False)
+    variables: Mapping[str, VariableInfo] = field(repr=False)
+    assemblies: tuple[Assembly, ...] = field(repr=False)
+    ptx: tuple[Ptx, ...] = field(repr=False)
+    report: Report = field(repr=False)
+    _image: bytes | None = field(repr=False)
+    _link: Callable[[], Program] = field(repr=False)
+
+    @property
+    def cubin(self) -> bytes:
+        """The CUBIN: linked, relocatable, or a bundle's only assembly.
+
+        Raises:
+            UsageError: a bundle of several assemblies; `link()` it first, or use `assemblies`. Or PTX.
+        """
+        if self._image is not None:
+            return self._image
+        if len(self.assemblies) == 1:
+            return self.assemblies[0].cubin
+        if self.output == "ptx":
+            raise UsageError("The program was compiled to PTX and has no CUBIN.")
+        raise UsageError(
+            f"The program is a bundle of {len(self.assemblies)} CUBINs. program.link() makes one of them, "
+            "program.assemblies holds them all."
+        )
+
+    def link(self) -> Program:
+        """The program as one linked CUBIN.
+
+        A bundle's CUBINs cannot be linked: their shards are compiled again, as relocatable modules, from the PTX that
+        is kept; nothing is lowered again unless the link wants another plan. Asking for `output="cubin"` from the start
+        saves that. A linked program returns itself.
+        """
+        return self if self.output == "cubin" else self._link()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the program: one file; for a bundle, and for PTX of several shards, a folder or a `.zip`.
+
+        The output appears whole or not at all.
+
+        Raises:
+            ParcubinError: it cannot be written.
+        """
+        path = Path(path)
+        if self._image is not None:
+            write_file(path, self._image)
+        elif self.output == "ptx":
+            if len(self.ptx) == 1 and path.suffix != ".zip":
+                write_file(path, self.ptx[0].text.encode())
+            else:
+                write_texts(path, {f"{i:04}.ptx": p.text.encode() for i, p in enumerate(self.ptx)})
+        else:
+            write_bundle(Bundle.of(self), path)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file whole or not at all.
+
+    Raises:
+        ParcubinError: it cannot be written.
+    """
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.write(data)
+                file.flush()
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ParcubinError(f"Cannot write {path}: {error.strerror or error}.") from None

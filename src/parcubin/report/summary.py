@@ -1,0 +1,83 @@
+"""What the results of all shards say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from parcubin.errors import ParcubinError
+from parcubin.model import Assembly, DeferredModule, Emit, KernelInfo, RelocatableModule, VariableInfo
+from parcubin.providers.selection import Selection
+from parcubin.toolchain.logs import resource_usage, warnings
+from parcubin.workers.jobs import LinkResult, ShardResult
+
+
+def kernel_infos(results: Sequence[ShardResult], link: LinkResult | None) -> dict[str, KernelInfo]:
+    """Resource usage by kernel: from the final ELF, and spills from the compilers' logs."""
+    spills = {
+        usage.name: usage.spill_store_bytes
+        for log in (*(r.log for r in results), link.log if link else "")
+        for usage in resource_usage(log).values()
+        if usage.spill_store_bytes is not None
+    }
+    infos = link.info.kernels if link else {name: info for r in results for name, info in r.kernels.items()}
+    return {name: replace(infos[name], spill_bytes=spills.get(name)) for name in sorted(infos)}
+
+
+def variable_infos(results: Sequence[ShardResult], link: LinkResult | None) -> dict[str, VariableInfo]:
+    """The variables that the host can name, by name."""
+    infos = link.info.variables if link else {name: info for r in results for name, info in r.variables.items()}
+    return {name: infos[name] for name in sorted(infos)}
+
+
+def warnings_of(
+    output: Emit, results: Sequence[ShardResult], link: LinkResult | None, selection: Selection | None
+) -> tuple[str, ...]:
+    """What the user should know of the output, each thing once."""
+    found: list[str] = []
+    if selection is not None:
+        provider = selection.provider
+        if output == "bundle" and not provider.compiles_whole_program:
+            found.append(
+                f"{provider.name} compiles every kernel as for a link, which costs registers where functions are "
+                "called; ptxas and libnvptxcompiler do not."
+            )
+        if any(isinstance(r.module, DeferredModule) for r in results):
+            found.append(f"{provider.name} cannot make relocatable modules, so the PTX was compiled at the link.")
+    reasons: dict[str, int] = {}
+    for result in results:
+        if result.why_plain and result.summary.kernels and output == "cubin":
+            reasons[result.why_plain] = reasons.get(result.why_plain, 0) + len(result.summary.kernels)
+    found += [
+        f"{count} kernels were compiled with -c, which costs registers where functions are called: {reason}."
+        for reason, count in sorted(reasons.items())
+    ]
+    for result in results:
+        found += [_attributed(d.message, d.function, result) for d in warnings(result.log)]
+    if link:
+        found += [d.message for d in warnings(link.log)]
+    return tuple(dict.fromkeys(found))
+
+
+def keep_shards(folder: Path, results: Sequence[ShardResult]) -> None:
+    """Writes every shard's PTX, module and log to a folder, numbered in the order of the link.
+
+    Raises:
+        ParcubinError: they cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, result in enumerate(results):
+            (folder / f"{number:04}.ptx").write_text(result.ptx.text)
+            if isinstance(result.module, Assembly | RelocatableModule):
+                (folder / f"{number:04}.cubin").write_bytes(result.module.cubin)
+                (folder / f"{number:04}.log").write_text(result.log)
+    except OSError as error:
+        raise ParcubinError(f"Cannot write to {folder}: {error.strerror or error}.") from None
+
+
+def _attributed(message: str, function: str | None, result: ShardResult) -> str:
+    kernels = [k.name for k in result.summary.kernels]
+    where = function or (kernels[0] if len(kernels) == 1 else None)
+    return f"{where}: {message}" if where and where not in message else message

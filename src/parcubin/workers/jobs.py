@@ -1,0 +1,266 @@
+"""What workers do. A job and its result are plain data, so the worker can be anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from parcubin.errors import InputError
+from parcubin.inspect.checks import check_after_link, check_before_link
+from parcubin.inspect.cubin import CubinInfo, read_cubin
+from parcubin.inspect.ptx import PtxSummary, scan_ptx
+from parcubin.model import (
+    Assembly,
+    CompilationOptions,
+    DeferredModule,
+    KernelInfo,
+    Ptx,
+    RelocatableKind,
+    RelocatableModule,
+    Target,
+    VariableInfo,
+)
+from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
+
+Module = Assembly | RelocatableModule | DeferredModule
+
+
+@dataclass(frozen=True)
+class AskVersions:
+    """Asks for versions that only a worker can find out.
+
+    Returns: the newest PTX ISA version that LLVM and the provider both know, and LLVM's version as text.
+    """
+
+    provider: CompilationProvider | None
+
+    def run(self) -> tuple[int, str]:
+        from parcubin.lower.llvm import LATEST_PTX_VERSION, llvm_version
+
+        latest = self.provider.latest_ptx_isa_version() if self.provider else LATEST_PTX_VERSION
+        return min(latest, LATEST_PTX_VERSION), llvm_version()
+
+
+@dataclass(frozen=True)
+class PrintModule:
+    """Parses, verifies and prints LLVM IR in any form. Returns: the text, as LLVM prints it."""
+
+    source: bytes = field(repr=False)
+    name: str
+
+    def run(self) -> str:
+        from parcubin.lower.llvm import print_module
+
+        return print_module(self.source, self.name)
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """LLVM IR to be lowered; see `lower.llvm.lower` for the fields."""
+
+    parts: tuple[tuple[str, str], ...] = field(repr=False)
+    target: Target
+    options: CompilationOptions
+    ptx_version: int
+    keep: frozenset[str]
+    libdevice: Path | None
+
+
+@dataclass(frozen=True)
+class CompileShard:
+    """Lowers a shard and compiles its PTX.
+
+    Attributes:
+        name: what messages call the shard.
+        source: LLVM IR to lower, or PTX.
+        target: the architecture.
+        options: see `CompilationOptions`.
+        provider: what compiles the PTX; None when PTX is all that is wanted.
+        output: an assembly that stands alone, or a module to be linked.
+        must_be_plain: why the module must be compiled with `-c`; None when its PTX decides.
+        sole_constants: no other shard of the link has constants, and this one is linked first.
+        other_pointers: other shards of the link handle function pointers.
+    """
+
+    name: str
+    source: Lowering | Ptx
+    target: Target
+    options: CompilationOptions
+    provider: CompilationProvider | None
+    output: Literal["assembly", "module"]
+    must_be_plain: str | None = None
+    sole_constants: bool = False
+    other_pointers: bool = False
+
+    def run(self) -> ShardResult:
+        seconds: dict[str, float] = {}
+        ptx = self._ptx(seconds)
+        summary = scan_ptx(ptx.text, self.name)
+        if self.provider is None:
+            return ShardResult(ptx, summary, None, {}, {}, None, seconds)
+        why_plain = None
+        with _timed(seconds, "assemble"):
+            module: Module
+            if self.output == "assembly":
+                _refuse_extern_variables(summary, self.name)
+                module = self.provider.compile(self.target, ptx, self.options)
+            else:
+                why_plain = self.must_be_plain or why_not_extensible_whole_program(
+                    summary,
+                    self.options,
+                    sole_constants=self.sole_constants,
+                    other_pointers=self.other_pointers,
+                )
+                kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
+                text = _with_own_dynamic_shared_memory(ptx.text, summary) if why_plain else ptx.text
+                module = self.provider.compile_to_relocatable_module(
+                    self.target, Ptx(text, self.name), self.options, kind
+                )
+        kernels: dict[str, KernelInfo] = {}
+        variables: dict[str, VariableInfo] = {}
+        if isinstance(module, Assembly):
+            info = read_cubin(module.cubin, self.name)
+            check_after_link(info, [k.name for k in summary.kernels], [])
+            kernels, variables = info.kernels, info.variables
+        return ShardResult(ptx, summary, module, kernels, variables, why_plain, seconds)
+
+    def _ptx(self, seconds: dict[str, float]) -> Ptx:
+        if isinstance(self.source, Ptx):
+            return self.source
+        from parcubin.lower.llvm import lower
+
+        source = self.source
+        lowered = lower(
+            source.parts,
+            target=source.target,
+            options=source.options,
+            ptx_version=source.ptx_version,
+            keep=source.keep,
+            libdevice=source.libdevice,
+            name=self.name,
+        )
+        seconds.update(lowered.seconds)
+        return Ptx(lowered.ptx, self.name)
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What became of a shard.
+
+    Attributes:
+        ptx: its PTX.
+        summary: what the PTX defines and refers to.
+        module: the compiled module; None when PTX was all that was wanted.
+        kernels: resource usage of its kernels, from an assembly; empty for a module that must still be linked.
+        variables: what the host can name in an assembly.
+        why_plain: why the module was compiled with `-c`; None when it was not.
+        seconds: CPU seconds by stage.
+    """
+
+    ptx: Ptx
+    summary: PtxSummary
+    module: Module | None
+    kernels: dict[str, KernelInfo]
+    variables: dict[str, VariableInfo]
+    why_plain: str | None
+    seconds: dict[str, float]
+
+    @property
+    def log(self) -> str:
+        """The compiler's log."""
+        return self.module.log if isinstance(self.module, Assembly | RelocatableModule) else ""
+
+
+@dataclass(frozen=True)
+class LinkShards:
+    """Checks modules, links them, and checks the result.
+
+    Attributes:
+        modules: in the order in which they are linked.
+        kernels: what must be in the output.
+        variables: likewise.
+        relocatable: join them into one relocatable module instead of a loadable CUBIN.
+    """
+
+    provider: CompilationProvider
+    target: Target
+    modules: tuple[RelocatableModule | DeferredModule, ...]
+    options: CompilationOptions
+    kernels: tuple[str, ...]
+    variables: tuple[str, ...]
+    relocatable: bool
+
+    def run(self) -> LinkResult:
+        seconds: dict[str, float] = {}
+        with _timed(seconds, "link"):
+            compiled = [(m.name, read_cubin(m.cubin, m.name)) for m in self.modules if isinstance(m, RelocatableModule)]
+            check_before_link(compiled)
+            output: Assembly | RelocatableModule
+            if self.relocatable:
+                output = self.provider.link_to_relocatable_module(self.target, self.modules, self.options)
+            else:
+                output = self.provider.compile_and_link(self.target, self.modules, self.options)
+            info = read_cubin(output.cubin, "the linked output")
+            check_after_link(info, self.kernels, self.variables)
+        return LinkResult(output.cubin, output.log, info, seconds)
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """A linked CUBIN.
+
+    Attributes:
+        cubin: the ELF image.
+        log: the linker's log.
+        info: what is in it.
+        seconds: CPU seconds by stage.
+    """
+
+    cubin: bytes = field(repr=False)
+    log: str = field(repr=False)
+    info: CubinInfo
+    seconds: dict[str, float]
+
+
+def _refuse_extern_variables(summary: PtxSummary, name: str) -> None:
+    """A whole-program compile answers an extern variable with a warning and a zeroed copy of its own (ptxas 13.5)."""
+    undefined = [v.name for v in summary.variables if v.linkage == "extern" and v.space != "shared"]
+    if undefined:
+        raise InputError(
+            f"{name} refers to variables that no input defines: {', '.join(undefined)}. Add the input that defines "
+            "them, and link (--emit cubin) where it is another module.",
+            kernels=[k.name for k in summary.kernels],
+        )
+
+
+def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
+    """Gives dynamic shared memory names of the shard's own. Of two `-c` modules that call it alike and align it
+    differently, the linker takes the first's alignment for both."""
+    names = [v.name for v in summary.variables if v.linkage == "extern" and v.space == "shared"]
+    if not names:
+        return text
+    own = hashlib.sha256(" ".join(sorted(k.name for k in summary.kernels)).encode()).hexdigest()[:12]
+    pattern = "|".join(map(re.escape, names))
+    return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$])", lambda m: f"{m[0]}__{own}", text)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Adds the CPU seconds of this process and its children."""
+    start = _cpu_seconds()
+    try:
+        yield
+    finally:
+        seconds[stage] = seconds.get(stage, 0.0) + _cpu_seconds() - start
+
+
+def _cpu_seconds() -> float:
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in usages)

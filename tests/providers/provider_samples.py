@@ -1,0 +1,163 @@
+"""Small PTX texts, and the providers of this environment."""
+
+from __future__ import annotations
+
+from parcubin.errors import ToolchainError
+from parcubin.model import Ptx, RelocatableKind, Target
+from parcubin.providers.composite import CompositeProvider
+from parcubin.providers.deferred import DeferredProvider
+from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.nvjitlink import NvJitLinkProvider
+from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.locate import find
+from parcubin.toolchain.version import Tool
+
+SM_80 = Target("sm_80")
+EWP, PLAIN = RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM, RelocatableKind.PLAIN
+
+HEADER = ".version 7.8\n.target sm_80\n.address_size 64\n"
+
+
+def store_kernel(name: str, variable: str = "") -> Ptx:
+    """A kernel that stores its thread index; with a visible variable beside it when asked for."""
+    return Ptx(
+        HEADER
+        + (f".visible .global .align 4 .u32 {variable};\n" if variable else "")
+        + f".visible .entry {name}(.param .u64 p)\n{{\n.reg .u64 %rd<3>;\n.reg .u32 %r<3>;\n"
+        "ld.param.u64 %rd1,[p];\nmov.u32 %r1,%tid.x;\nst.global.u32 [%rd1],%r1;\nret;\n}\n",
+        name,
+    )
+
+
+CALLER = Ptx(
+    HEADER
+    + """.extern .func (.param .u32 r) first_helper(.param .u32 a);
+.extern .func (.param .u32 r) second_helper(.param .u32 a);
+.visible .entry caller(.param .u64 p)
+{
+    .reg .u64 %rd<3>;
+    .reg .u32 %r<3>;
+    ld.param.u64 %rd1,[p];
+    mov.u32 %r1,%tid.x;
+    {
+        .param .u32 a;
+        .param .u32 r;
+        st.param.u32 [a],%r1;
+        call (r), first_helper, (a);
+        ld.param.u32 %r1,[r];
+        st.param.u32 [a],%r1;
+        call (r), second_helper, (a);
+        ld.param.u32 %r1,[r];
+    }
+    st.global.u32 [%rd1],%r1;
+    ret;
+}
+""",
+    "caller",
+)
+
+HELPERS = Ptx(
+    HEADER
+    + "".join(
+        f".visible .func (.param .u32 r) {name}(.param .u32 a)\n{{\n.reg .u32 %r<3>;\nld.param.u32 %r1,[a];\n"
+        "add.u32 %r1,%r1,5;\nst.param.u32 [r],%r1;\nret;\n}\n"
+        for name in ("first_helper", "second_helper")
+    ),
+    "helpers",
+)
+
+
+def many_live_values(name: str = "hungry", count: int = 200) -> Ptx:
+    """A kernel that holds `count` values in registers at once."""
+    loads = "".join(f"ld.volatile.global.f32 %f{i},[%rd1+{4 * i}];\n" for i in range(count))
+    stores = "".join(f"st.volatile.global.f32 [%rd1+{4 * i}],%f{i * 7 % count};\n" for i in range(count))
+    return Ptx(
+        HEADER + f".visible .entry {name}(.param .u64 p)\n{{\n.reg .u64 %rd<3>;\n.reg .f32 %f<{count}>;\n"
+        f"ld.param.u64 %rd1,[p];\n{loads}bar.sync 0;\n{stores}ret;\n}}\n",
+        name,
+    )
+
+
+WITH_LINES = Ptx(
+    """.version 7.8
+.target sm_80
+.address_size 64
+.file 1 "kernel.cu"
+.visible .entry located(.param .u64 p)
+{
+    .reg .u64 %rd<3>;
+    .reg .u32 %r<3>;
+    .loc 1 3 1
+    ld.param.u64 %rd1,[p];
+    .loc 1 4 1
+    mov.u32 %r1,%tid.x;
+    .loc 1 5 1
+    st.global.u32 [%rd1],%r1;
+    ret;
+}
+""",
+    "located",
+)
+
+LOOP = Ptx(
+    HEADER
+    + """.visible .entry looped(.param .u64 p, .param .u32 n)
+{
+.reg .u64 %rd<5>;
+.reg .u32 %r<8>;
+.reg .f32 %f<8>;
+.reg .pred %p<3>;
+ld.param.u64 %rd1,[p];
+ld.param.u32 %r1,[n];
+mov.u32 %r2,0;
+mov.f32 %f1,0f00000000;
+LOOP:
+mul.wide.u32 %rd2,%r2,4;
+add.u64 %rd3,%rd1,%rd2;
+ld.global.f32 %f2,[%rd3];
+ld.global.f32 %f3,[%rd3+1024];
+fma.rn.f32 %f1,%f2,%f3,%f1;
+add.u32 %r2,%r2,1;
+setp.lt.u32 %p1,%r2,%r1;
+@%p1 bra LOOP;
+st.global.f32 [%rd1],%f1;
+ret;
+}
+""",
+    "looped",
+)
+
+
+def _subprocess() -> CompilationProvider:
+    ptxas, nvlink = find("ptxas"), find("nvlink")
+    if not ptxas:
+        raise ToolchainError("no ptxas")
+    return SubprocessProvider(
+        Tool.executable("ptxas", ptxas.path), Tool.executable("nvlink", nvlink.path) if nvlink else None
+    )
+
+
+def _nvjitlink() -> NvJitLinkProvider:
+    library = find("nvJitLink")
+    if not library:
+        raise ToolchainError("no libnvJitLink")
+    return NvJitLinkProvider(Tool.library("nvJitLink", library.path))
+
+
+def _subprocess_nvjitlink() -> CompilationProvider:
+    ptxas = find("ptxas")
+    if not ptxas:
+        raise ToolchainError("no ptxas")
+    return CompositeProvider((SubprocessProvider(Tool.executable("ptxas", ptxas.path)), _nvjitlink()))
+
+
+def _deferred() -> CompilationProvider:
+    return DeferredProvider(_nvjitlink())
+
+
+FACTORIES = {
+    "subprocess": _subprocess,
+    "nvjitlink": _nvjitlink,
+    "subprocess+nvjitlink": _subprocess_nvjitlink,
+    "deferred(nvjitlink)": _deferred,
+}

@@ -1,0 +1,306 @@
+"""What every compilation provider promises, checked on each that this environment has."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from provider_samples import (
+    CALLER,
+    EWP,
+    HEADER,
+    HELPERS,
+    LOOP,
+    PLAIN,
+    SM_80,
+    WITH_LINES,
+    many_live_values,
+    store_kernel,
+)
+
+from parcubin.errors import (
+    CompileError,
+    DuplicateSymbolError,
+    InputError,
+    PtxSyntaxError,
+    PtxVersionError,
+    RegisterSpillError,
+    TargetUnsupportedError,
+    UnavailableError,
+    UnresolvedSymbolError,
+)
+from parcubin.model import Assembly, CompilationOptions, DeferredModule, LinkInput, Ptx, RelocatableModule, Target
+from parcubin.providers.interface import CompilationProvider
+from parcubin.toolchain.logs import resource_usage
+
+DEFAULT = CompilationOptions()
+Cuobjdump = Callable[..., str]
+
+
+def registers(cuobjdump: Cuobjdump, cubin: bytes) -> dict[str, int]:
+    """Registers of each function, as cuobjdump reads them from the ELF."""
+    found = re.findall(r"Function (\S+):\s*REG:(\d+)", cuobjdump(cubin, "--dump-resource-usage"))
+    return {name: int(count) for name, count in found}
+
+
+def relocatable(provider: CompilationProvider, ptx: Ptx) -> LinkInput:
+    return provider.compile_to_relocatable_module(SM_80, ptx, DEFAULT, PLAIN)
+
+
+def test_keeps_the_interface(provider: CompilationProvider) -> None:
+    assert isinstance(provider, CompilationProvider)
+    assert pickle.loads(pickle.dumps(provider)) == provider
+    assert "/" not in provider.identity
+    assert re.search(r"\d+\.\d+\.\d+", provider.identity)
+
+
+def test_compiles_to_a_loadable_cubin(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    assembly = provider.compile(SM_80, store_kernel("store", "counter"), DEFAULT)
+    assert isinstance(assembly, Assembly)
+    header = cuobjdump(assembly.cubin, "--dump-elf")
+    assert "type=ET_EXEC" in header
+    assert "sm=80" in header
+    assert set(registers(cuobjdump, assembly.cubin)) == {"store"}
+    assert "counter" in cuobjdump(assembly.cubin, "--dump-elf-symbols")
+
+
+def test_same_input_gives_the_same_bytes(provider: CompilationProvider) -> None:
+    options = CompilationOptions(line_info=True)
+    first, second = (provider.compile(SM_80, WITH_LINES, options).cubin for _ in range(2))
+    assert first == second
+
+
+def test_log_has_the_resource_usage(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    assembly = provider.compile(SM_80, many_live_values(count=100), DEFAULT)
+    usage = resource_usage(assembly.log)["hungry"]
+    assert usage.is_kernel
+    assert usage.registers == registers(cuobjdump, assembly.cubin)["hungry"]
+    assert usage.spill_store_bytes == 0
+
+
+def test_relocatable_module_is_made_or_refused(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    if not provider.supports_compile_to_relocatable_module:
+        with pytest.raises(UnavailableError, match=re.escape(provider.identity)):
+            provider.compile_to_relocatable_module(SM_80, CALLER, DEFAULT, PLAIN)
+        return
+    for kind in (PLAIN, EWP):
+        module = provider.compile_to_relocatable_module(SM_80, CALLER, DEFAULT, kind)
+        if isinstance(module, DeferredModule):
+            assert module.ptx == CALLER
+            continue
+        elf_type = int.from_bytes(module.cubin[16:18], "little")
+        assert elf_type == {PLAIN: 1, EWP: 0xFF00}[module.kind]
+        assert module.name == "caller"
+        assert "first_helper" in cuobjdump(module.cubin, "--dump-elf-symbols")
+
+
+def test_undefined_symbol_at_compile(provider: CompilationProvider) -> None:
+    with pytest.raises(UnresolvedSymbolError) as raised:
+        provider.compile(SM_80, CALLER, DEFAULT)
+    assert "first_helper" in raised.value.symbols
+    assert "first_helper" in raised.value.message
+
+
+def test_undefined_symbols_at_link(provider: CompilationProvider) -> None:
+    with pytest.raises(UnresolvedSymbolError) as raised:
+        provider.compile_and_link(SM_80, [CALLER, store_kernel("store")], DEFAULT)
+    assert set(raised.value.symbols) == {"first_helper", "second_helper"}
+
+
+@pytest.mark.parametrize("form", ["ptx", "relocatable", "mixed", "mixed the other way"])
+def test_links_dependent_modules(provider: CompilationProvider, form: str, cuobjdump: Cuobjdump) -> None:
+    if form != "ptx" and not provider.supports_compile_to_relocatable_module:
+        pytest.skip(f"{provider.identity} makes no relocatable modules")
+    caller = CALLER if form in ("ptx", "mixed") else relocatable(provider, CALLER)
+    helpers = HELPERS if form in ("ptx", "mixed the other way") else relocatable(provider, HELPERS)
+    assembly = provider.compile_and_link(SM_80, [caller, helpers, store_kernel("store")], DEFAULT)
+    assert {"caller", "store"} <= set(registers(cuobjdump, assembly.cubin))
+    sass = cuobjdump(assembly.cubin, "--dump-sass")
+    assert "Function : first_helper" in sass
+    assert "Function : second_helper" in sass
+
+
+def test_links_modules_of_both_kinds(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    if not provider.supports_compile_to_relocatable_module:
+        pytest.skip(f"{provider.identity} makes no relocatable modules")
+    closed = provider.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, EWP)
+    inputs = [closed, relocatable(provider, CALLER), relocatable(provider, HELPERS)]
+    assembly = provider.compile_and_link(SM_80, inputs, DEFAULT)
+    assert {"store", "caller"} <= set(registers(cuobjdump, assembly.cubin))
+
+
+def test_joins_relocatable_modules(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    if not provider.supports_link_to_relocatable_module:
+        with pytest.raises(UnavailableError):
+            provider.link_to_relocatable_module(SM_80, [store_kernel("store")], DEFAULT)
+        return
+    joined = provider.link_to_relocatable_module(
+        SM_80, [relocatable(provider, CALLER), relocatable(provider, store_kernel("store"))], DEFAULT
+    )
+    assert int.from_bytes(joined.cubin[16:18], "little") == 1
+    assembly = provider.compile_and_link(SM_80, [joined, relocatable(provider, HELPERS)], DEFAULT)
+    assert {"store", "caller"} <= set(registers(cuobjdump, assembly.cubin))
+
+
+@pytest.mark.parametrize("relocate", [False, True])
+def test_a_symbol_defined_twice_is_an_error(provider: CompilationProvider, relocate: bool) -> None:
+    inputs: list[LinkInput] = [
+        Ptx(store_kernel("store", "counter").text, "one"),
+        Ptx(store_kernel("other", "counter").text, "two"),
+    ]
+    if relocate:
+        if not provider.supports_compile_to_relocatable_module:
+            pytest.skip(f"{provider.identity} makes no relocatable modules")
+        inputs = [relocatable(provider, i) for i in inputs if isinstance(i, Ptx)]
+    with pytest.raises(DuplicateSymbolError, match="counter, in one and in two"):
+        provider.compile_and_link(SM_80, inputs, DEFAULT)
+
+
+def test_a_kernel_defined_twice_is_named(provider: CompilationProvider) -> None:
+    with pytest.raises(DuplicateSymbolError) as raised:
+        provider.compile_and_link(SM_80, [store_kernel("store"), store_kernel("store")], DEFAULT)
+    assert raised.value.kernels == ("store",)
+
+
+def test_a_linked_cubin_is_no_link_input(provider: CompilationProvider) -> None:
+    cubin = provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin
+    with pytest.raises(InputError, match="already linked"):
+        provider.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "store")], DEFAULT)
+
+
+@pytest.mark.parametrize("cubin", [b"", b"hello", b"\x7fELF\x02\x01" + bytes(100)])
+def test_damaged_link_input_is_an_error(provider: CompilationProvider, cubin: bytes) -> None:
+    with pytest.raises(InputError, match="broken"):
+        provider.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "broken")], DEFAULT)
+
+
+def test_truncated_link_input_is_an_error(provider: CompilationProvider) -> None:
+    cubin = provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin
+    for length in range(0, len(cubin), len(cubin) // 20):
+        with pytest.raises(InputError):
+            provider.compile_and_link(SM_80, [RelocatableModule(cubin[:length], PLAIN, "cut off")], DEFAULT)
+
+
+def test_spills_are_found_when_asked_for(provider: CompilationProvider) -> None:
+    allowed = CompilationOptions(max_registers=32)
+    assembly = provider.compile(SM_80, many_live_values(), allowed)
+    assert resource_usage(assembly.log)["hungry"].spill_store_bytes
+    with pytest.raises(RegisterSpillError) as raised:
+        provider.compile(SM_80, many_live_values(), CompilationOptions(max_registers=32, fail_on_spill=True))
+    assert raised.value.kernels == ("hungry",)
+    provider.compile(SM_80, store_kernel("store"), CompilationOptions(fail_on_spill=True))
+
+
+def test_register_limit_is_obeyed(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    free = provider.compile(SM_80, many_live_values(), DEFAULT)
+    limited = provider.compile(SM_80, many_live_values(), CompilationOptions(max_registers=64))
+    assert registers(cuobjdump, free.cubin)["hungry"] > 64
+    assert registers(cuobjdump, limited.cubin)["hungry"] <= 64
+
+
+@pytest.mark.parametrize("name", ["sm_999", "sm_300a"])
+def test_unknown_target(provider: CompilationProvider, name: str) -> None:
+    with pytest.raises(TargetUnsupportedError, match=f"{name}") as raised:
+        provider.compile(Target(name), store_kernel("store"), DEFAULT)
+    assert re.search(r"(ptxas|nvJitLink) \d+\.\d+\.\d+", raised.value.message)
+    assert "\n" not in raised.value.message
+
+
+def test_ptx_isa_version(provider: CompilationProvider) -> None:
+    latest = provider.latest_ptx_isa_version()
+    assert latest >= 80
+
+    def with_version(number: int) -> Ptx:
+        return Ptx(store_kernel("store").text.replace(".version 7.8", f".version {number // 10}.{number % 10}"))
+
+    provider.compile(SM_80, with_version(latest), DEFAULT)
+    with pytest.raises(PtxVersionError) as raised:
+        provider.compile(SM_80, with_version(latest + 10), DEFAULT)
+    assert raised.value.supported is not None
+    assert raised.value.supported >= latest
+
+
+def test_syntax_error_has_line_and_kernel(provider: CompilationProvider) -> None:
+    good = store_kernel("store").text
+    text = HEADER + good.removeprefix(HEADER) + store_kernel("second").text.removeprefix(HEADER)
+    broken = text.replace("st.global", "st.globul").replace("st.globul", "st.global", 1)
+    line = 1 + broken[: broken.index("st.globul")].count("\n")
+    with pytest.raises(PtxSyntaxError) as raised:
+        provider.compile(SM_80, Ptx(broken, "two kernels"), DEFAULT)
+    assert raised.value.line == line
+    assert raised.value.kernels == ("second",)
+    assert "two kernels" in raised.value.message
+    assert raised.value.log
+
+
+@pytest.mark.parametrize("text", ["", "hello", "\n\n// nothing\n"])
+def test_what_is_not_ptx_is_a_syntax_error(provider: CompilationProvider, text: str) -> None:
+    with pytest.raises(PtxSyntaxError):
+        provider.compile(SM_80, Ptx(text), DEFAULT)
+
+
+def test_a_failed_compile_does_not_change_the_next(provider: CompilationProvider) -> None:
+    good = provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin
+    too_new = Ptx(store_kernel("store").text.replace(".version 7.8", ".version 99.9"))
+    for _ in range(3):
+        with pytest.raises(CompileError):
+            provider.compile(SM_80, too_new, DEFAULT)
+        with pytest.raises(UnresolvedSymbolError):
+            provider.compile(SM_80, CALLER, DEFAULT)
+        assert provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin == good
+
+
+def test_line_info_is_in_the_cubin(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    lines = CompilationOptions(line_info=True)
+    without = provider.compile(SM_80, store_kernel("store"), DEFAULT)
+    assert ".debug_line" not in cuobjdump(without.cubin, "--dump-elf")
+    assert ".debug_line" in cuobjdump(provider.compile(SM_80, store_kernel("store"), lines).cubin, "--dump-elf")
+    assert b"kernel.cu" in provider.compile(SM_80, WITH_LINES, lines).cubin
+
+
+def test_debug_info_is_in_the_cubin(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    assembly = provider.compile(SM_80, WITH_LINES, CompilationOptions(debug_info=True))
+    assert ".debug_frame" in cuobjdump(assembly.cubin, "--dump-elf")
+    assert ".debug_line" in cuobjdump(assembly.cubin, "--dump-elf")
+
+
+def test_optimisation_level_reaches_the_compiler(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    sass = {
+        level: cuobjdump(
+            provider.compile(SM_80, LOOP, CompilationOptions(opt_level=level)).cubin,
+            "--dump-sass",
+        )
+        for level in (0, 1, 3)
+    }
+    assert len(set(sass.values())) == 3
+
+
+def test_parallel_use(provider: CompilationProvider) -> None:
+    names = [f"kernel_{i}" for i in range(24)]
+    alone = {name: provider.compile(SM_80, store_kernel(name), DEFAULT).cubin for name in names}
+
+    def work(name: str) -> bytes:
+        with pytest.raises(PtxSyntaxError):
+            provider.compile(SM_80, Ptx(HEADER + "nonsense;\n"), DEFAULT)
+        return provider.compile(SM_80, store_kernel(name), DEFAULT).cubin
+
+    with ThreadPoolExecutor(8) as pool:
+        assert dict(zip(names, pool.map(work, names), strict=True)) == alone
+
+
+def test_links_a_thousand_modules(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    if not provider.supports_compile_to_relocatable_module:
+        pytest.skip(f"{provider.identity} makes no relocatable modules")
+    module = provider.compile_to_relocatable_module(SM_80, store_kernel("kernel_0000"), DEFAULT, PLAIN)
+    names = [f"kernel_{i:04}" for i in range(1000)]
+    inputs: list[LinkInput]
+    if isinstance(module, RelocatableModule):
+        inputs = [RelocatableModule(module.cubin.replace(b"kernel_0000", name.encode()), PLAIN, name) for name in names]
+    else:
+        names = names[:50]
+        inputs = [DeferredModule(store_kernel(name)) for name in names]
+    assembly = provider.compile_and_link(SM_80, inputs, DEFAULT)
+    assert set(registers(cuobjdump, assembly.cubin)) == set(names)
