@@ -247,7 +247,13 @@ class _Elf:
         self._name_budget -= end - offset
         if self._name_budget < 0:
             raise _FormatError("its names are longer than the file can hold")
-        return table[offset:end].decode("utf-8", "backslashreplace")
+        try:
+            name = table[offset:end].decode()
+        except UnicodeDecodeError:
+            name = "\0"
+        if not name.isprintable():
+            raise _FormatError("a name in it is not text")
+        return name
 
 
 def _read(elf: _Elf) -> CubinInfo:
