@@ -1,38 +1,82 @@
-"""Writing output: whole or not at all."""
+"""Writing output: whole or not at all, the same bytes for the same contents."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterator
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from parcubin.errors import ParcubinError
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A private name beside `path` to write to; renamed to `path` when the block succeeds, removed when it fails.
-
-    Raises:
-        ParcubinError: the file cannot be written.
-    """
-    temporary = path.with_name(f".parcubin-{secrets.token_hex(8)}")
-    try:
-        try:
-            yield temporary
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise ParcubinError(f"Cannot write {path}: {error.strerror or error}.") from None
+from parcubin.errors import ParcubinError, UsageError
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file whole or not at all.
+    """Writes a file, replacing one that exists.
 
     Raises:
         ParcubinError: it cannot be written.
     """
-    with replacing(path) as temporary:
-        temporary.write_bytes(data)
+    with _staging(path) as staging:
+        staged = staging / "new"
+        staged.write_bytes(data)
+        staged.replace(path)
+
+
+def write_files(path: Path, files: Mapping[str, bytes], replaceable: Callable[[Path], bool]) -> None:
+    """Writes several files as a `.zip`, or, under any other name, as a folder.
+
+    The archive is not compressed and has fixed dates, so it depends on the contents and their order alone.
+
+    Args:
+        path: where to; a file that exists is replaced by an archive, an empty folder by a folder.
+        files: contents by name; the names are plain file names.
+        replaceable: whether a folder that exists and is not empty may be replaced, with all that it holds.
+
+    Raises:
+        UsageError: there is a folder at `path` that is not replaceable, or a file where a folder should go.
+        ParcubinError: it cannot be written.
+    """
+    path = Path(os.path.realpath(path)) if path.is_dir() else path
+    if path.suffix == ".zip":
+        if path.is_dir():
+            raise UsageError(f"'{path}' is a folder. Give the archive another name.")
+        with _staging(path) as staging:
+            _write_archive(staging / "new", files)
+            (staging / "new").replace(path)
+        return
+    if path.exists() and not (path.is_dir() and (not any(path.iterdir()) or replaceable(path))):
+        raise UsageError(f"'{path}' exists and was not written by parcubin. Give another name, or remove it.")
+    with _staging(path) as staging:
+        new, old = staging / "new", staging / "old"
+        new.mkdir()
+        for name, data in files.items():
+            (new / name).write_bytes(data)
+        if path.exists():
+            path.rename(old)  # goes with the staging folder
+        try:
+            new.rename(path)
+        except OSError:
+            if old.exists():
+                old.rename(path)
+            raise
+
+
+def _write_archive(path: Path, files: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system = 3  # Unix, whatever this is
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, data)
+
+
+@contextmanager
+def _staging(path: Path) -> Iterator[Path]:
+    """A private folder beside the output, on the same file system. What is made in it has the usual permissions."""
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".parcubin-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise ParcubinError(f"Cannot write '{path}': {error.strerror or error}.") from error

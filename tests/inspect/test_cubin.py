@@ -214,6 +214,28 @@ def test_variables_and_bindings(tools: Tools, kernels_ptx: str, architecture: st
         assert read_cubin(cubin).variables == expected
 
 
+def test_literals_are_no_variables(tools: Tools) -> None:
+    """Before sm_90 `-c` names double-precision literals, and puts them in a constant bank of the kernel's."""
+    ptx = """
+.version 8.7
+.target SM
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .f64 %d<3>;
+.reg .b64 %rd<2>;
+ld.param.u64 %rd1, [p];
+ld.global.f64 %d1, [%rd1];
+fma.rn.f64 %d2, %d1, 0d3FF123456789ABCD, 0d4001234567FFFFFF;
+st.global.f64 [%rd1], %d2;
+ret;
+}
+"""
+    defined = by_name(read_cubin(tools.assemble(ptx, "sm_80", "-c")).defined)
+    assert [symbol.kind for name, symbol in defined.items() if "const_opt" in name] == ["other"]
+    assert "constant" not in {symbol.kind for symbol in defined.values()}
+
+
 def test_helpers_inside_a_kernel_are_no_symbols_of_the_module(tools: Tools, kernels_ptx: str) -> None:
     cubin = tools.assemble(kernels_ptx, "sm_90a", "-ewp")
     assert b"$recursion$recursive" in cubin

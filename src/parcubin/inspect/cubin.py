@@ -247,7 +247,13 @@ class _Elf:
         self._name_budget -= end - offset
         if self._name_budget < 0:
             raise _FormatError("its names are longer than the file can hold")
-        return table[offset:end].decode("utf-8", "backslashreplace")
+        try:
+            name = table[offset:end].decode()
+        except UnicodeDecodeError:
+            name = "\0"
+        if not name.isprintable():
+            raise _FormatError("a name in it is not text")
+        return name
 
 
 def _read(elf: _Elf) -> CubinInfo:
@@ -334,12 +340,12 @@ def _symbol_kind(elf: _Elf, symbol: _RawSymbol) -> SymbolKind:
         return "kernel" if symbol.other & _STO_KERNEL else "function"
     if symbol.type in _STT_CUDA_TEXTURES:
         return "texture"
+    section = _section_name(elf, symbol)
     if symbol.type == _STT_CUDA_OBJECT and symbol.other & _STO_SPACE_MASK in _STO_SPACES:
-        # `_param` and `_SREG` are marked as constants but lie in a kernel's own bank.
-        in_kernel_bank = _section_name(elf, symbol).startswith(".nv.constant0.")
+        # Parameters and literals are marked as constants but lie in banks of their kernel's own.
+        in_kernel_bank = section.startswith(".nv.constant") and section != ".nv.constant3"
         return "other" if in_kernel_bank else _STO_SPACES[symbol.other & _STO_SPACE_MASK]
     # Linked files have plain objects: only the section tells them apart.
-    section = _section_name(elf, symbol)
     if section in (".nv.global", ".nv.global.init"):
         return "global"
     if section == ".nv.constant3":

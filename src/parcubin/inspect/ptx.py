@@ -99,7 +99,7 @@ _CALL = re.compile(rf"(?<![\w$%.])call(?:\.uni)?(?:\s*\([^()]*\)\s*,\s*|\s+)({_N
 _GAP = rf"(?>\s|{_COMMENT})*+"
 _HEADER = re.compile(rf"{_GAP}\.version{_GAP}\d+\.\d+")
 _TARGET_DIRECTIVE = re.compile(rf"{_GAP}\.target\b{_GAP}[\w.]+(?:{_GAP},{_GAP}[\w.]+)*+")
-_DEBUG_OPERAND = re.compile(rf"{_GAP},{_GAP}debug\b|\.target\b{_GAP}debug\b(?!{_GAP},)")
+_DEBUG_OPERAND = re.compile(rf"({_GAP},{_GAP}debug\b|\.target\b{_GAP}debug\b(?!{_GAP},))|{_COMMENT}")
 
 # Leaves whole tokens between spaces: names, and directives and opcodes with their dots.
 _SPACED = {code: " " for code in range(128) if not re.match(r"[\w$%.]", chr(code))}
@@ -173,9 +173,14 @@ def drop_debug_target(text: str) -> str:
     end = header.end()
     pieces = [text[:end]]
     while directive := _TARGET_DIRECTIVE.match(text, end):
-        pieces.append(_DEBUG_OPERAND.sub(lambda match: "\n" * match[0].count("\n"), directive[0]))
+        pieces.append(_DEBUG_OPERAND.sub(_keep_lines_and_comments, directive[0]))
         end = directive.end()
     return "".join(pieces) + text[end:]
+
+
+def _keep_lines_and_comments(match: re.Match[str]) -> str:
+    is_comment = match[1] is None
+    return match[0] if is_comment else "\n" * match[0].count("\n")
 
 
 @dataclass(frozen=True)
