@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parcubin.bundle import Bundle, write_bundle
 from parcubin.errors import ParcubinError, UsageError
-from parcubin.files import write_file
+from parcubin.files import write_file, write_files
 from parcubin.model import Assembly, Emit, KernelInfo, Ptx, Target, VariableInfo
 
 
@@ -107,8 +109,14 @@ class Program:
             if len(self.ptx) == 1 and path.suffix != ".zip":
                 write_file(path, self.ptx[0].text.encode())
             else:
-                write_texts(path, {f"{i:04}.ptx": p.text.encode() for i, p in enumerate(self.ptx)})
+                write_files(path, _ptx_files(self.ptx), _holds_ptx_only)
         else:
-            from parcubin.bundle import Bundle, write_bundle
-
             write_bundle(Bundle.of(self), path)
+
+
+def _ptx_files(shards: Sequence[Ptx]) -> dict[str, bytes]:
+    return {f"{number:04}.ptx": ptx.text.encode() for number, ptx in enumerate(shards)}
+
+
+def _holds_ptx_only(folder: Path) -> bool:
+    return all(re.fullmatch(r"\d{4,}\.ptx", file.name) for file in folder.iterdir())

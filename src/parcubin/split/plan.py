@@ -2,36 +2,21 @@
 
 The plan depends on the program and on the kind of output alone, never on the number of workers. It does not know which
 format it works on.
-
-Grouping is local: kernels stand in the order of their names, and a run of them that costs too much is cut in two, again
-and again, where neighbours have least in common. What a cut is worth depends on the two kernels beside it alone, so
-adding, removing or changing a kernel can only change the shards at its place.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
+from parcubin.split.grouping import Grouping, Member
 from parcubin.split.outline import Binding, Outline, Sharing, Symbol, SymbolKind
 
 PlanKind = Literal["bundle", "link", "relocatable"]
-
-SHARD_COST = 1_000_000
-"""Cost, in characters of text, above which a shard is cut. A million characters of the corpus take a core about 1.7 s; a
-ptxas process costs 0.03 s before it does anything."""
-
-ALONE_COST = SHARD_COST * 3 // 4
-"""Kernels that cost more stand alone."""
-
-SMALL_COST = SHARD_COST // 32
-"""Kernels that cost less stay with the one before them where that is possible."""
 
 Node = tuple[int, str]
 """A symbol of one module of the program: the module's index and the symbol's name there."""
@@ -143,22 +128,22 @@ def plan_shards(
     for root in roots:
         components[sets.find(root)].append(root)
     lone_variables = set(shared)
-    by_environment: dict[str, list[_Component]] = defaultdict(list)
-    for members in components.values():
-        if all(graph.symbol[r].kind is SymbolKind.VARIABLE for r in members):
-            lone_variables.update(members)
+    by_environment: dict[str, list[Member]] = defaultdict(list)
+    for roots_of_one in components.values():
+        if all(graph.symbol[r].kind is SymbolKind.VARIABLE for r in roots_of_one):
+            lone_variables.update(roots_of_one)
         else:
-            component = _Component(graph, members, graph.closure(members, stop=shared))
-            by_environment[component.environment].append(component)
+            environment = outlines[graph.nodes[roots_of_one[0]][0]].environment
+            by_environment[environment].append(graph.member(roots_of_one, shared))
+    grouping = Grouping(graph.plain_name, lambda node: graph.symbol[node].cost, lambda node: graph.closure([node]))
     shards = [
-        _shard(graph, run, shared)
+        _shard(graph, group, shared)
         for environment in sorted(by_environment)
-        for run in _cut(graph, sorted(by_environment[environment], key=lambda c: c.name))
+        for group in grouping.groups(by_environment[environment])
     ]
     shards.sort(key=lambda s: (s.kernels, s.exports))
     if lone_variables:
-        component = _Component(graph, sorted(lone_variables), graph.closure(lone_variables))
-        shards.insert(0, _shard(graph, [component], set()))
+        shards.insert(0, _shard(graph, [graph.member(sorted(lone_variables), set())], set()))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     for node in sorted(shared):
         module, name = graph.nodes[node]
@@ -242,6 +227,13 @@ class _Graph:
                     pending.extend(self._successors[node])
         return reached
 
+    def member(self, roots: Sequence[int], shared: Set[int]) -> Member:
+        return Member(
+            name=min(map(self.plain_name, roots)),
+            reached=frozenset(self.closure(roots, stop=shared)),
+            own=frozenset(roots),
+        )
+
     def handles_function_pointers(self, i: int) -> bool:
         symbol = self.symbol[i]
         module = self.nodes[i][0]
@@ -310,38 +302,6 @@ class _DisjointSets:
             self._parent[member] = min(found)
 
 
-@dataclass(frozen=True)
-class _Component:
-    """Roots that must be in one shard, and all that they reach."""
-
-    graph: _Graph
-    roots: list[int]
-    reached: set[int]
-
-    @cached_property
-    def name(self) -> str:
-        return min(self.graph.plain_name(r) for r in self.roots)
-
-    @cached_property
-    def environment(self) -> str:
-        return self.graph.outlines[self.graph.nodes[min(self.roots)][0]].environment
-
-    @cached_property
-    def cost(self) -> int:
-        return _cost(self.graph, [self])
-
-    @cached_property
-    def hash(self) -> bytes:
-        return hashlib.sha256(self.name.encode()).digest()
-
-    def cut_rank(self, previous: _Component) -> tuple[bool, int, bytes]:
-        """Where to cut first: not before a small kernel; between kernels that share little of their code, since both
-        sides of a cut compile it; by the hash of the name."""
-        shared = sum(self.graph.symbol[node].cost for node in self.reached & previous.reached)
-        percent = 100 * shared // max(1, min(self.cost, previous.cost))
-        return self.cost < SMALL_COST, percent, self.hash
-
-
 def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
     """What the output must hold: kernels, variables that the host may name, and in a relocatable module functions."""
     return [
@@ -361,34 +321,9 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
     ]
 
 
-def _cost(graph: _Graph, components: Sequence[_Component]) -> int:
-    reached = set().union(*(c.reached for c in components))
-    return sum(graph.symbol[node].cost for node in reached)
-
-
-def _cut(graph: _Graph, components: Sequence[_Component]) -> Iterator[Sequence[_Component]]:
-    """Cuts a run of components, sorted by name, into shards. Costly ones stand alone."""
-    run = []
-    for component in components:
-        if component.cost > ALONE_COST:
-            yield [component]
-        else:
-            run.append(component)
-    if run:
-        ranks = [run[i].cut_rank(run[i - 1]) for i in range(1, len(run))]
-        pending = [(0, len(run))]
-        while pending:
-            start, end = pending.pop()
-            if end - start == 1 or _cost(graph, run[start:end]) <= SHARD_COST:
-                yield run[start:end]
-            else:
-                cut = min(range(start + 1, end), key=lambda i: ranks[i - 1])
-                pending += [(start, cut), (cut, end)]
-
-
-def _shard(graph: _Graph, components: Sequence[_Component], shared: Set[int]) -> Shard:
-    roots = [r for c in components for r in c.roots]
-    reached = set().union(*(c.reached for c in components))
+def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int]) -> Shard:
+    roots = set[int]().union(*(m.own for m in members))
+    reached = set[int]().union(*(m.reached for m in members))
     define: dict[int, set[str]] = defaultdict(set)
     declare: dict[int, set[str]] = defaultdict(set)
     for node in reached:
@@ -407,5 +342,5 @@ def _shard(graph: _Graph, components: Sequence[_Component], shared: Set[int]) ->
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
         pointers=any(map(graph.handles_function_pointers, reached)),
-        cost=_cost(graph, components),
+        cost=sum(graph.symbol[node].cost for node in reached),
     )
