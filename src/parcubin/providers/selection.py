@@ -81,8 +81,8 @@ def select(
     """Chooses a provider from what the machine has; looks at no more than the choice needs.
 
     `auto` prefers ptxas with nvJitLink to link, then ptxas with nvlink (in both cases rather a linker of its own
-    release than a newer one), then nvJitLink alone, which from 13.0 on makes relocatable modules itself and before that defers
-    compilation to the link. Nothing is loaded into this process.
+    release than a newer one), then nvJitLink alone, which from 13.0 on makes relocatable modules itself and before
+    that defers compilation to the link. Nothing is loaded into this process.
 
     Args:
         requested: `auto`, or a provider's name to insist on; one of `PROVIDER_NAMES`.
