@@ -6,9 +6,9 @@ grouping must be local: adding, removing or changing a kernel may change two sha
 So each kernel gets a lineage: of all functions that it reaches, one is drawn by a hash of its name, in proportion to
 its cost; then one of what that one does not reach, and so on. Two kernels draw the same function with the probability
 of their similarity (consistent weighted sampling). Kernels are ordered by lineage, which makes relatives neighbours,
-and the sequence is cut in front of a kernel with a probability in proportion to the cost that starts there, again by a hash
-of names. What decides about a cut belongs to the kernel and its lineage alone, hence the locality; the costs of shards
-are spread around their mean like waiting times.
+and the sequence is cut in front of a kernel with a probability in proportion to the cost that starts there, again by a
+hash of names. What decides about a cut belongs to the kernel and its lineage alone, hence the locality; the costs of
+shards are spread around their mean like waiting times.
 """
 
 from __future__ import annotations
