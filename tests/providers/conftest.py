@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from cuda.pathfinder import find_nvidia_binary_utility
-from provider_samples import FACTORIES
 
 from parcubin.errors import ToolchainError
 from parcubin.providers.interface import CompilationProvider
+from tests.providers.samples import FACTORIES
 
 
 @pytest.fixture(params=sorted(FACTORIES))

@@ -8,19 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from provider_samples import (
-    CALLER,
-    EWP,
-    HEADER,
-    HELPERS,
-    LOOP,
-    PLAIN,
-    SHARED,
-    SM_80,
-    WITH_LINES,
-    many_live_values,
-    store_kernel,
-)
 
 from parcubin.errors import (
     CompileError,
@@ -36,6 +23,19 @@ from parcubin.errors import (
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, LinkInput, Ptx, RelocatableModule, Target
 from parcubin.providers.interface import CompilationProvider
 from parcubin.toolchain.logs import resource_usage
+from tests.providers.samples import (
+    CALLER,
+    EWP,
+    HEADER,
+    HELPERS,
+    LOOP,
+    PLAIN,
+    SHARED,
+    SM_80,
+    WITH_LINES,
+    many_live_values,
+    store_kernel,
+)
 
 DEFAULT = CompilationOptions()
 Cuobjdump = Callable[..., str]
@@ -165,7 +165,7 @@ def test_a_symbol_defined_twice_is_an_error(provider: CompilationProvider, reloc
         if not provider.supports_compile_to_relocatable_module:
             pytest.skip(f"{provider.identity} makes no relocatable modules")
         inputs = [relocatable(provider, i) for i in inputs if isinstance(i, Ptx)]
-    with pytest.raises(DuplicateSymbolError, match="counter, in one and in two"):
+    with pytest.raises(DuplicateSymbolError, match="'counter' is defined in one and again in two"):
         provider.compile_and_link(SM_80, inputs, DEFAULT)
 
 

@@ -27,7 +27,8 @@ def check_inputs(inputs: Sequence[LinkInput]) -> list[CubinInfo]:
     Raises:
         DuplicateSymbolError: two inputs define a symbol strongly.
         LinkCheckError: inputs disagree about a symbol.
-        InputError: an input is not what it should be, or there is none.
+        InputError: an input is not a relocatable module, or there is none.
+        PtxSyntaxError: an input is not PTX at all.
     """
     if not inputs:
         raise InputError("There is nothing to link.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from parcubin.errors import (
     CompileError,
     LinkCheckError,
     ParcubinError,
-    PtxSyntaxError,
     ToolchainError,
     UnavailableError,
 )
@@ -112,8 +110,6 @@ class NvJitLinkProvider:
                 "ptxas, or defer the compilation to the link."
             )
         symbols = check_inputs(inputs)
-        for link_input in inputs:
-            _check_ptx(as_relocatable_or_ptx(link_input))
         cubin, log = _run(self.library, target, inputs, _options(target, options, relocatable=relocatable))
         check_output(cubin, symbols, relocatable=relocatable, tool=str(self.library), log=log)
         if not relocatable and self.library.version.release < (12, 5) and (missing := unresolved(inputs, log)):
@@ -137,12 +133,6 @@ def _options(target: Target, options: CompilationOptions, *, relocatable: bool) 
     if options.max_registers is not None:
         arguments.append(f"-maxrregcount={options.max_registers}")
     return arguments
-
-
-def _check_ptx(module: RelocatableModule | Ptx) -> None:
-    """Refuses what is no PTX at all; 12.0 crashes on it."""
-    if isinstance(module, Ptx) and not re.search(r"^\s*\.version\b", module.text, re.MULTILINE):
-        raise PtxSyntaxError(f"{module.name} is not PTX: it has no .version directive.", line=1)
 
 
 def _subject(inputs: Sequence[LinkInput]) -> str:
