@@ -14,7 +14,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from parcubin.errors import InputError
+from parcubin.errors import PtxSyntaxError
 
 Linkage = Literal["visible", "weak", "common", "extern", "local"]
 Space = Literal["global", "const", "shared"]
@@ -115,12 +115,12 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
         name: what messages call it.
 
     Raises:
-        InputError: there is no `.version` directive, so this is no PTX.
+        PtxSyntaxError: there is no `.version` directive, so this is no PTX.
     """
     clean = _COMMENT_OR_STRING.sub(" ", text)
     version = _VERSION.search(clean)
     if version is None:
-        raise InputError(f"{name} is not PTX: it has no .version directive.", input_name=name)
+        raise PtxSyntaxError(f"{name} is not PTX: it has no .version directive.", line=1)
 
     targets: list[str] = []
     kernels: dict[str, Linkage] = {}
