@@ -73,9 +73,10 @@ class Global:
     def in_comdat(self) -> bool:
         return _COMDAT.search(self.rest) is not None
 
-    def visible_definition(self) -> str:
-        """The definition, visible to other modules."""
-        return f"@{self.name} = {_WORDS_OF_DEFINITIONS.sub('', self.words)}{self.keyword} {self.rest}"
+    def definition(self, linkage: str) -> str:
+        """The definition with another linkage and visible in the default way."""
+        spelled = "" if linkage == "external" else f"{linkage} "  # the word is for declarations only
+        return f"@{self.name} = {spelled}{_WORDS_OF_DEFINITIONS.sub('', self.words)}{self.keyword} {self.rest}"
 
     def declaration(self) -> str:
         """The declaration of a variable that another module defines."""

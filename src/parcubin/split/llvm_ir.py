@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -101,7 +101,7 @@ class LlvmOutline:
             if name not in define:
                 return self._tokenize(Global.parse(entity.text).declaration())
             if name in rename:
-                return replace(entity, text=Global.parse(entity.text).visible_definition())
+                return replace(entity, text=Global.parse(entity.text).definition("external"))
         return entity
 
     def _type_lines(self, roots: Iterable[str]) -> list[str]:
@@ -150,7 +150,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         if global_.linkage in ("extern_weak", "available_externally"):
             line = global_.declaration()  # LLVM would define the one in PTX, and without optimisation the other
         elif for_host and global_.space != _SHARED and global_.linkage in _LOCAL and _IDENTIFIER.fullmatch(global_name):
-            line = global_.visible_definition()  # so that no other symbol of its name makes LLVM rename it
+            line = global_.definition("external")  # so that no other symbol of its name makes LLVM rename it
         entity = entities[global_name] = tokenize(line)
         if entity.has_comment:
             raise NotInPrintedFormError(line[:120])
