@@ -26,6 +26,7 @@ _POINTER_TO_SHARED = "ptr addrspace(3)"
 _LOCAL = ("internal", "private")
 _DISCARDABLE = ("linkonce_any", "linkonce_odr", "available_externally")
 _FLUSH_TO_ZERO = '"denormal-fp-math-f32"="preserve-sign"'
+_CALL_NUMBER = re.compile(r"(// callseq |\bprototype_)(\d+)(?=[, :;\n])")
 _DEBUG_TARGET = re.compile(r"^(\.target [^\n]*), debug$", re.M)
 
 
@@ -140,12 +141,19 @@ def lower(
     seconds["optimize"] = time.process_time() - clock
 
     clock = time.process_time()
-    ptx = machine.emit_assembly(module)
+    ptx = _with_own_call_numbers(machine.emit_assembly(module))
     seconds["emit"] = time.process_time() - clock
     if not options.debug_info:
         # ptxas refuses to optimise what says `debug`, and LLVM says it for line tables too.
         ptx = _DEBUG_TARGET.sub(r"\1", ptx, count=1)
     return LoweredShard(ptx, seconds)
+
+
+def _with_own_call_numbers(ptx: str) -> str:
+    """Numbers calls from 0. LLVM counts them through the life of the process (NVPTXISelLowering.cpp,
+    GlobalUniqueCallSite), in comments, which reach the CUBIN with the line tables, and in names of call prototypes."""
+    numbers: dict[str, int] = {}
+    return _CALL_NUMBER.sub(lambda m: f"{m[1]}{numbers.setdefault(m[2], len(numbers))}", ptx)
 
 
 def with_flush_to_zero(text: str) -> str:
