@@ -23,7 +23,7 @@ def arithmetic_kernel(name: str, size: int) -> str:
     lines += ["  %s0 = add i32 %v0, 0\n"]
     for i in range(1, size):
         lines.append(f"  %m{i} = mul i32 %v{i}, %v{size - i}\n")
-        lines.append(f"  %s{i} = xor i32 %s{i - 1}, %m{i}\n")
+        lines.append(f"  %t{i} = mul i32 %s{i - 1}, 3\n  %s{i} = add i32 %t{i}, %m{i}\n")
     lines.append(f"  store i32 %s{size - 1}, ptr %p\n")
     return kernel(name, "".join(lines))
 

@@ -44,7 +44,12 @@ FAULTS: dict[str, tuple[Callable[[Path], bytes | None], list[str], int, str]] = 
         "x86_64-unknown-linux-gnu",
     ),
     "nothing defined": (lambda _: HEADER.encode(), [], 1, "defines nothing"),
-    "not valid": (lambda _: module(kernel("k", "  store i32 %v, ptr %p\n  %v = add i32 1, 1\n")).encode(), [], 1, "does not dominate"),
+    "not valid": (
+        lambda _: module(kernel("k", "  store i32 %v, ptr %p\n  %v = add i32 1, 1\n")).encode(),
+        [],
+        1,
+        "does not dominate",
+    ),
     "a target that does not exist": (lambda _: module(kernel("k")).encode(), ["--arch", "gfx90a"], 2, "gfx90a"),
     "a target too new for the toolchain": (
         lambda _: b".version 9.0\n.target sm_499\n.address_size 64\n.visible .entry k() { ret; }\n",
@@ -64,7 +69,9 @@ FAULTS: dict[str, tuple[Callable[[Path], bytes | None], list[str], int, str]] = 
         "x",
     ),
     "undefined function in libdevice": (
-        lambda _: module("declare float @__nv_nothing(float)\n", kernel("k", "  %v = call float @__nv_nothing(float 0.0)\n")).encode(),
+        lambda _: module(
+            "declare float @__nv_nothing(float)\n", kernel("k", "  %v = call float @__nv_nothing(float 0.0)\n")
+        ).encode(),
         [],
         1,
         "__nv_nothing",
@@ -179,12 +186,14 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_killed_worker_is_an_error_that_names_the_signal(corpus: Path) -> None:
-    events = []
+    events: list[object] = []
 
     def kill(event: object) -> None:
         if not events:
             events.append(event)
-            for child in (int(p) for t in Path("/proc/self/task").iterdir() for p in (t / "children").read_text().split()):
+            for child in (
+                int(p) for t in Path("/proc/self/task").iterdir() for p in (t / "children").read_text().split()
+            ):
                 if b"parcubin.workers.process" in Path(f"/proc/{child}/cmdline").read_bytes():
                     os.kill(child, signal.SIGKILL)
 

@@ -41,6 +41,6 @@ def _options(
 
 
 def main() -> None:
-    """The `parcubin` executable. SIGTERM unwinds like Ctrl-C, so that workers and temporary files go; exit status 143."""
+    """The `parcubin` executable. SIGTERM unwinds as Ctrl-C does, so that workers and temporary files go."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     app(prog_name="parcubin")
