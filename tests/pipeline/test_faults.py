@@ -16,6 +16,7 @@ import pytest
 
 import parcubin
 from parcubin.errors import DuplicateSymbolError, RegisterSpillError, UnresolvedSymbolError
+from parcubin.report.progress import ProgressEvent
 from tests.pipeline.samples import HEADER, arithmetic_kernel, kernel, module
 
 CALLS_UNDEFINED = module("declare i32 @nowhere(i32)\n", kernel("k", "  %v = call i32 @nowhere(i32 1)\n"))
@@ -186,10 +187,10 @@ def is_alive(pid: int) -> bool:
 
 
 def test_a_killed_worker_is_an_error_that_names_the_signal(corpus: Path) -> None:
-    events: list[object] = []
+    events: list[ProgressEvent] = []
 
-    def kill(event: object) -> None:
-        if not events:
+    def kill(event: ProgressEvent) -> None:
+        if event.done == 1 and not events:
             events.append(event)
             for child in (
                 int(p) for t in Path("/proc/self/task").iterdir() for p in (t / "children").read_text().split()
