@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from parcubin.errors import ToolchainError
-from parcubin.toolchain.version import Version
 
 _TIMEOUT_S = 60
 """`cuInit` takes seconds on machines with many GPUs and no persistence daemon."""
@@ -68,13 +67,13 @@ def usable_driver() -> DriverVersion:
     return DriverVersion(_release(answer["version"]), _build())
 
 
-def can_load(cuda: tuple[int, int], toolchain: Version) -> bool:
-    """Whether a driver of a CUDA release loads what a toolchain makes.
+def can_load(cuda: tuple[int, int], toolchain_major: int) -> bool:
+    """Whether a driver of a CUDA release loads what the toolchains of a major release make.
 
     A driver loads CUBINs of every older toolkit and, by "minor version compatibility" (CUDA Compatibility guide), of
     every toolkit of its own major release. PTX has to be of the driver's release or older.
     """
-    return toolchain.major <= cuda[0]
+    return toolchain_major <= cuda[0]
 
 
 def _release(number: int) -> tuple[int, int]:
