@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parcubin.errors import ParcubinError
+from parcubin.errors import CompileError, InputError, ParcubinError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, KernelInfo, Target, VariableInfo
 
 if TYPE_CHECKING:
@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CompilationOptions",
+    "CompileError",
     "Compiler",
+    "InputError",
     "KernelInfo",
     "ParcubinError",
     "Program",
     "Report",
     "Target",
+    "ToolchainError",
+    "UsageError",
     "VariableInfo",
     "compile",
 ]

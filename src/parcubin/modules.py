@@ -12,7 +12,7 @@ from parcubin.inspect.ptx import PtxSummary, scan_ptx
 from parcubin.model import Ptx
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
-from parcubin.split.outline import SymbolKind
+from parcubin.split.outline import Binding, SymbolKind
 from parcubin.workers.jobs import PrintModule
 from parcubin.workers.pool import WorkerPool
 
@@ -92,7 +92,12 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool) -> Modules:
             )
         except ParcubinError as error:
             failures.append(error)
-    return Modules(tuple(llvm[n] for n in sorted(llvm)), tuple(ptx.values()), tuple(failures))
+    # In an order that does not depend on the order of the inputs, because it reaches the output.
+    return Modules(
+        tuple(sorted(llvm.values(), key=_first_definition)),
+        tuple(sorted(ptx.values(), key=lambda m: m.ptx.text)),
+        tuple(failures),
+    )
 
 
 def unparsable(modules: Iterable[LlvmModule], pool: WorkerPool) -> dict[LlvmModule, InputError]:
@@ -132,6 +137,11 @@ def _claim(where: dict[str, str], kernel: str, module: str) -> None:
             kernels=[kernel],
             input_name=module,
         )
+
+
+def _first_definition(module: LlvmModule) -> str:
+    symbols = module.outline.symbols.values()
+    return min((s.name for s in symbols if s.defined and s.binding is not Binding.LOCAL), default="")
 
 
 def _llvm_module(source: Source, text: str) -> LlvmModule:

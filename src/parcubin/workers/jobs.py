@@ -42,7 +42,8 @@ class AskVersions:
     provider: CompilationProvider | None
 
     def run(self) -> tuple[int, str]:
-        from parcubin.lower.llvm import LATEST_PTX_VERSION, llvm_version
+        from parcubin.lower.llvm import llvm_version
+        from parcubin.lower.targets import LATEST_PTX_VERSION
 
         latest = self.provider.latest_ptx_isa_version() if self.provider else LATEST_PTX_VERSION
         return min(latest, LATEST_PTX_VERSION), llvm_version()
