@@ -398,6 +398,7 @@ def test_held_to_a_driver(machine: Machine, driver: tuple[int, int], identity: s
         with pytest.raises(ToolchainError, match=r"for a driver of CUDA 11\.8") as raised:
             select(needs_link=True, driver=driver)
         assert "makes what only drivers of CUDA 12.0 and later load" in raised.value.message
+        assert "parcubin[cuda12]" in raised.value.message
 
 
 def test_an_assembler_without_a_linker_says_what_it_can(machine: Machine) -> None:

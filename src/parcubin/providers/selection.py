@@ -73,11 +73,13 @@ class Selection:
         provider: the provider.
         decisions: every candidate that was looked at, in order, with the reason for or against it.
         warnings: known faults of the chosen versions.
+        tools: what the provider uses; the driver is not among them.
     """
 
     provider: CompilationProvider
     decisions: tuple[Decision, ...]
     warnings: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
     def explain(self) -> str:
         """The decision log as text, one candidate a line."""
@@ -137,7 +139,7 @@ def select(
         search.decisions.append(Decision(f"provider {requested}", "usable", f"asked for by {asked_by}"))
     for provider, tools in search.candidates(requested):
         search.decisions.append(Decision(provider.name, "chosen", provider.identity))
-        return Selection(provider, tuple(search.decisions), _warnings(tools, target))
+        return Selection(provider, tuple(search.decisions), _warnings(tools, target), tools)
     raise ToolchainError(_nothing_fits(requested, search))
 
 
@@ -149,6 +151,7 @@ def _nothing_fits(requested: str, search: _Search) -> str:
     what = "compile and link" if search.needs_link else "compile"
     wanted = "No provider" if requested == "auto" else f"The provider '{requested}' is not usable: nothing"
     held = f" for a driver of CUDA {search.driver[0]}.{search.driver[1]}" if search.driver else ""
+    extra = "cuda12" if search.driver and not can_load(search.driver, 13) else "cuda13"
     assemblers = [tool for name in ("ptxas", "nvptxcompiler") for tool in search.found.get(name, [])]
     advice = (
         f"{assemblers[0]} compiles without a linker: write a bundle (a folder, a .zip, or --emit bundle), or for one "
@@ -157,8 +160,8 @@ def _nothing_fits(requested: str, search: _Search) -> str:
         else "Install NVIDIA's compilers"
     )
     return (
-        f"{wanted} on this machine can {what} PTX{held}. {advice}: pip install 'parcubin[cuda13]', or set CUDA_PATH to "
-        f"a CUDA toolkit. What was looked at:\n{_explain(search.decisions)}"
+        f"{wanted} on this machine can {what} PTX{held}. {advice}: pip install 'parcubin[{extra}]', or set CUDA_PATH "
+        f"to a CUDA toolkit. What was looked at:\n{_explain(search.decisions)}"
     )
 
 

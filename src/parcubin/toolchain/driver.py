@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from parcubin.errors import ToolchainError
+from parcubin.errors import ToolchainError, UsageError
 
 _TIMEOUT_S = 60
 """`cuInit` takes seconds on machines with many GPUs and no persistence daemon."""
@@ -19,7 +20,7 @@ import ctypes, json
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
 except OSError as error:
-    print(json.dumps({"fault": f"libcuda.so.1 cannot be loaded: {error}"}))
+    print(json.dumps({"fault": str(error)}))
 else:
     version, count = ctypes.c_int(), ctypes.c_int()
     answer = {"status": cuda.cuDriverGetVersion(ctypes.byref(version)), "version": version.value}
@@ -76,6 +77,18 @@ def can_load(cuda: tuple[int, int], toolchain_major: int) -> bool:
     return toolchain_major <= cuda[0]
 
 
+def parse_release(text: str) -> tuple[int, int]:
+    """A CUDA release as people write it: `12.4`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", text)
+    if match is None:
+        raise UsageError(f"'{text}' is not a CUDA release. A driver's release is written like 12.4.")
+    return int(match[1]), int(match[2])
+
+
 def _release(number: int) -> tuple[int, int]:
     """13000 is 13.0, 12040 is 12.4 (`cuDriverGetVersion`)."""
     return number // 1000, number % 1000 // 10
@@ -108,7 +121,7 @@ def _ask(*, with_gpu: bool) -> dict[str, int]:
         log = run.stderr.decode(errors="replace")
         raise ToolchainError("The CUDA driver broke off when it was asked for its version.", log=log) from None
     if "fault" in answer:
-        raise ToolchainError(f"There is no CUDA driver: {answer['fault']}.")
+        raise ToolchainError(f"There is no CUDA driver ({answer['fault']}).")
     if answer["status"]:
         raise ToolchainError(f"The CUDA driver cannot be used: CUresult {answer['status']}.")
     return answer
