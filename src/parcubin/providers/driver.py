@@ -13,6 +13,8 @@ from parcubin.errors import (
     CompileError,
     LinkCheckError,
     ParcubinError,
+    PtxSyntaxError,
+    PtxVersionError,
     TargetUnsupportedError,
     ToolchainError,
     UnavailableError,
@@ -228,6 +230,16 @@ def _run(
             cuda.cuLinkDestroy(state)
 
 
+_SILENT: dict[str, tuple[type[ParcubinError], str]] = {
+    "CUDA_ERROR_INVALID_PTX": (PtxSyntaxError, "the PTX is not valid"),
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": (PtxVersionError, "the PTX is of a newer version than it understands"),
+    "CUDA_ERROR_JIT_COMPILER_NOT_FOUND": (UnavailableError, "its compiler, libnvidia-ptxjitcompiler, is not installed"),
+    "CUDA_ERROR_INVALID_VALUE": (TargetUnsupportedError, "it does not know the target"),
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": (TargetUnsupportedError, "it does not know the target"),
+}
+"""What a status says when the driver's log says nothing."""
+
+
 def _error(
     tool: DriverVersion,
     target: Target,
@@ -248,8 +260,9 @@ def _error(
             "by a compiler that is newer than this driver.",
             log=log,
         )
-    if code.name in ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_NO_BINARY_FOR_GPU") and not log:
-        return TargetUnsupportedError(f"{tool} does not know the target {target}.", log=log)
+    if not log and (silent := _SILENT.get(code.name)):
+        kind, reason = silent
+        return kind(f"{tool} does not compile {_subject(concerned)} for {target}: {reason}.")
     if len(concerned) == len(inputs) and (missing := unresolved(inputs, log)):
         return missing
     return error

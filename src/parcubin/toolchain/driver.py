@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from parcubin.errors import ToolchainError
-from parcubin.toolchain.version import Version
+from parcubin.errors import ToolchainError, UsageError
 
 _TIMEOUT_S = 60
 """`cuInit` takes seconds on machines with many GPUs and no persistence daemon."""
@@ -20,7 +20,7 @@ import ctypes, json
 try:
     cuda = ctypes.CDLL("libcuda.so.1")
 except OSError as error:
-    print(json.dumps({"fault": f"libcuda.so.1 cannot be loaded: {error}"}))
+    print(json.dumps({"fault": str(error)}))
 else:
     version, count = ctypes.c_int(), ctypes.c_int()
     answer = {"status": cuda.cuDriverGetVersion(ctypes.byref(version)), "version": version.value}
@@ -68,13 +68,25 @@ def usable_driver() -> DriverVersion:
     return DriverVersion(_release(answer["version"]), _build())
 
 
-def can_load(cuda: tuple[int, int], toolchain: Version) -> bool:
-    """Whether a driver of a CUDA release loads what a toolchain makes.
+def can_load(cuda: tuple[int, int], toolchain_major: int) -> bool:
+    """Whether a driver of a CUDA release loads what the toolchains of a major release make.
 
     A driver loads CUBINs of every older toolkit and, by "minor version compatibility" (CUDA Compatibility guide), of
     every toolkit of its own major release. PTX has to be of the driver's release or older.
     """
-    return toolchain.major <= cuda[0]
+    return toolchain_major <= cuda[0]
+
+
+def parse_release(text: str) -> tuple[int, int]:
+    """A CUDA release as people write it: `12.4`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})", text)
+    if match is None:
+        raise UsageError(f"'{text}' is not a CUDA release. A driver's release is written like 12.4.")
+    return int(match[1]), int(match[2])
 
 
 def _release(number: int) -> tuple[int, int]:
@@ -109,7 +121,7 @@ def _ask(*, with_gpu: bool) -> dict[str, int]:
         log = run.stderr.decode(errors="replace")
         raise ToolchainError("The CUDA driver broke off when it was asked for its version.", log=log) from None
     if "fault" in answer:
-        raise ToolchainError(f"There is no CUDA driver: {answer['fault']}.")
+        raise ToolchainError(f"There is no CUDA driver ({answer['fault']}).")
     if answer["status"]:
         raise ToolchainError(f"The CUDA driver cannot be used: CUresult {answer['status']}.")
     return answer
