@@ -70,7 +70,7 @@ class Plan:
     Attributes:
         shards: variables that no kernel holds first, then by kernel name.
         rename: for each module, the names of its variables that several shards share.
-        variables: every variable that the host may name.
+        variables: every variable that the host may name as C++ does.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
     """
 
@@ -151,7 +151,11 @@ def plan_shards(
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
-        variables=frozenset(graph.plain[n] for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
+        variables=frozenset(
+            graph.plain[n]
+            for n in range(len(graph.nodes))
+            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n])
+        ),
         mergeable=frozenset(
             graph.plain[n]
             for n, symbol in enumerate(graph.symbol)
@@ -171,6 +175,7 @@ class _Graph:
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
         self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
         self.cost: list[int] = [symbol.cost for symbol in self.symbol]
+        self._contested: set[int] = set()
         self._definition = self._strongest_definitions()
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
@@ -204,6 +209,8 @@ class _Graph:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
                 raise self._defined_twice(other, i)
+            if symbol.binding is self.symbol[other].binding is Binding.WEAK:
+                self._contested.add(other)
             if _STRENGTH[symbol.binding] > _STRENGTH[self.symbol[other].binding]:
                 found[self.plain[i]] = i
         return found
@@ -301,8 +308,11 @@ class _Graph:
 
     def can_be_shared(self, i: int) -> bool:
         """Whether a link can refer to the variable from several shards: by a new name, or by its own, under which a
-        local variable must become visible."""
+        local variable must become visible. Of several weak definitions, of which the largest may have to win, nobody
+        knows better than LLVM's linker, which must see them all."""
         symbol = self.symbol[i]
+        if i in self._contested:
+            return False
         if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
             return True
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
