@@ -15,13 +15,15 @@ def module(*parts: str) -> str:
 
 
 def arithmetic_kernel(name: str, size: int) -> str:
-    """A kernel that keeps `size` values in registers and then adds them up."""
+    """A kernel that has to keep `size / 2` values in registers: the first meets the last, and so on."""
     lines = []
     for i in range(size):
         lines.append(f"  %g{i} = getelementptr i32, ptr %p, i32 {i}\n")
         lines.append(f"  %v{i} = load volatile i32, ptr %g{i}\n")
     lines += ["  %s0 = add i32 %v0, 0\n"]
-    lines += [f"  %s{i} = mul i32 %s{i - 1}, %v{i}\n" for i in range(1, size)]
+    for i in range(1, size):
+        lines.append(f"  %m{i} = mul i32 %v{i}, %v{size - i}\n")
+        lines.append(f"  %t{i} = mul i32 %s{i - 1}, 3\n  %s{i} = add i32 %t{i}, %m{i}\n")
     lines.append(f"  store i32 %s{size - 1}, ptr %p\n")
     return kernel(name, "".join(lines))
 

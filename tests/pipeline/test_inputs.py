@@ -17,6 +17,7 @@ import pytest
 import parcubin
 from parcubin.bundle import read_bundle
 from parcubin.inspect.cubin import CubinKind, read_cubin
+from parcubin.sources import Input
 from tests.inspect.cuda_tools import Tools
 from tests.pipeline.samples import CONSTANT_TABLES, HEADER, arithmetic_kernel, kernel, module
 
@@ -59,20 +60,24 @@ def as_llvmlite_ir(_: str) -> llvmlite.ir.Module:
         lambda text: gzip.compress(text.encode()),
         lambda text: lzma.compress(as_bitcode(text)),
         # Hand-written: indented, on few lines, with comments at odd places.
-        lambda text: HEADER + "  define ptx_kernel void @k(ptr %p) { ; a comment with { and @k(\n ret void }",
+        lambda _: HEADER + "  define ptx_kernel void @k(ptr %p) { ; a comment with { and @k(\n ret void }",
         lambda text: text.replace("@k(", '@"k"('),
         lambda text: text.replace("\n", "\r\n"),
     ],
     ids=["str", "bytes", "bitcode", "ModuleRef", "llvmlite.ir", "gz", "xz", "by hand", "quotes", "crlf"],
 )
-def test_every_form_of_input(compiler: parcubin.Compiler, convert: Callable[[str], parcubin.pipeline.Input]) -> None:
+def test_every_form_of_input(compiler: parcubin.Compiler, convert: Callable[[str], Input]) -> None:
     program = compiler.compile(convert(module(kernel("k"))))
     assert list(program.kernels) == ["k"]
     assert read_cubin(program.cubin).kernels.keys() == {"k"}
 
 
 def test_content_decides_and_not_the_name(compiler: parcubin.Compiler, tmp_path: Path) -> None:
-    files = {"a.ptx": as_bitcode(module(kernel("from_bitcode"))), "b.bc": PTX.encode(), "c": module(kernel("k")).encode()}
+    files = {
+        "a.ptx": as_bitcode(module(kernel("from_bitcode"))),
+        "b.bc": PTX.encode(),
+        "c": module(kernel("k")).encode(),
+    }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     program = compiler.compile([tmp_path / name for name in files], output="cubin")

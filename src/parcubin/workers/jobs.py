@@ -50,6 +50,16 @@ class AskVersions:
 
 
 @dataclass(frozen=True)
+class AskPtxVersion:
+    """Returns: the newest PTX ISA version that a provider understands, 90 for 9.0."""
+
+    provider: CompilationProvider
+
+    def run(self) -> int:
+        return self.provider.latest_ptx_isa_version()
+
+
+@dataclass(frozen=True)
 class PrintModule:
     """Parses, verifies and prints LLVM IR in any form. Returns: the text, as LLVM prints it."""
 
