@@ -101,7 +101,10 @@ class LlvmOutline:
         entity = self._entities[name]
         if self.symbols[name].defined:
             if name not in define:
-                return self._tokenize(Global.parse(entity.text).declaration())
+                elsewhere = Global.parse(entity.text)
+                constant = elsewhere.keyword == "constant" and not elsewhere.externally_initialized
+                has_value = constant and not self.symbols[name].references
+                return self._tokenize(elsewhere.declaration_with_value() if has_value else elsewhere.declaration())
             if name in rename:
                 return replace(entity, text=Global.parse(entity.text).definition("external"))
         return entity

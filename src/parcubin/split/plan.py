@@ -107,12 +107,12 @@ def plan_shards(
     reached = {root: graph.closure([root]) for root in roots}
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
+    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
 
     sets = _DisjointSets(roots)
-    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
-    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
     if not split or rootless:
         sets.join(roots)
+    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
     for whole in graph.whole_modules.values():
         sets.join(root for root in roots if not whole.isdisjoint(reached[root]))
     for node, node_users in users.items():
@@ -120,30 +120,25 @@ def plan_shards(
             sets.join(node_users)
     shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
 
-    components: dict[int, list[int]] = defaultdict(list)
-    for root in roots:
-        components[sets.find(root)].append(root)
-    by_environment: dict[str, list[Member]] = defaultdict(list)
-    lone_variables: dict[str, set[int]] = defaultdict(set)
-    for node in shared:
-        lone_variables[graph.environment(node)].add(node)
-    for component in components.values():
-        environment = graph.environment(component[0])
+    members: dict[str, list[Member]] = defaultdict(list)
+    variables = set(shared)
+    for component in sets.all():
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
-            lone_variables[environment].update(component)
+            variables.update(component)
         else:
-            by_environment[environment].append(graph.member(component, reached, shared))
+            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
-    shards = [
-        _shard(graph, group, shared, rootless)
-        for environment in sorted(by_environment)
-        for group in grouping.groups(by_environment[environment])
-    ]
+    groups = [group for environment in sorted(members) for group in grouping.groups(members[environment])]
+    if kind == "link":
+        constants = _give_constants_to_sole_user(graph, groups, variables)
+        shared -= constants
+        variables -= constants
+
+    shards = [_shard(graph, group, shared, rootless) for group in groups]
     shards.sort(key=lambda s: (s.kernels, s.exports))
-    shards[:0] = [
-        _shard(graph, [graph.member(sorted(variables), {}, shared - variables)], shared - variables, rootless)
-        for _, variables in sorted(lone_variables.items())
-    ]
+    for environment in sorted({graph.environment(node) for node in variables}, reverse=True):
+        own = {node for node in variables if graph.environment(node) == environment}
+        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     for node, name in graph.visible_names(shared, users).items():
         module, old = graph.nodes[node]
@@ -186,6 +181,7 @@ class _Graph:
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
                 successors.append(definition)
             self._successors.append(successors)
+        self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
         functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
         self.pointer_nodes = {
@@ -346,6 +342,13 @@ class _DisjointSets:
             self._parent[member] = member = self._parent[self._parent[member]]
         return member
 
+    def all(self) -> list[list[int]]:
+        """The sets, each in the order of its members."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for member in self._parent:
+            found[self.find(member)].append(member)
+        return list(found.values())
+
     def join(self, members: Iterable[int]) -> None:
         found = {self.find(m) for m in members}
         for member in found:
@@ -369,6 +372,20 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
             )
         )
     ]
+
+
+def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
+    """Makes the only group whose code refers to the constant bank define all of it: `-ewp` code has to.
+
+    Returns: the variables that moved into the group.
+    """
+    bank = graph.constants
+    users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
+    moved = bank & variables
+    if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
+        return frozenset()
+    users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
+    return moved
 
 
 def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:
