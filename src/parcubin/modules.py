@@ -14,7 +14,7 @@ from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
 from parcubin.split.outline import Binding, SymbolKind
 from parcubin.workers.jobs import PrintModule
-from parcubin.workers.pool import WorkerPool
+from parcubin.workers.pool import WorkerPool, as_compiler_error
 
 _TRIPLE = re.compile(r'^target triple = "([^"]*)"', re.M)
 
@@ -91,7 +91,7 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool) -> Modules:
                 InputError(f"{sources[number].name} has a form of LLVM IR that is not understood: {error}.")
             )
         except ParcubinError as error:
-            failures.append(error)
+            failures.append(as_compiler_error(error, sources[number].name))
     # In an order that does not depend on the order of the inputs, because it reaches the output.
     return Modules(
         tuple(sorted(llvm.values(), key=_first_definition)),

@@ -25,7 +25,7 @@ from parcubin.split.plan import PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
-from parcubin.workers.pool import WorkerPool, available_cores
+from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
@@ -291,7 +291,7 @@ class _Build:
                 try:
                     done[shard.job] = future.result()
                 except ParcubinError as error:
-                    failed[shard.job] = error
+                    failed[shard.job] = as_compiler_error(error, shard.job.name, shard.kernels)
                     if not self.keep_going:
                         return
                 finished += 1
@@ -340,7 +340,10 @@ class _Build:
             variables=tuple(shards.variables | _host_variables(summaries)),
             relocatable=settings.relocatable,
         )
-        return self.compiler._pool.submit(job).result()
+        try:
+            return self.compiler._pool.submit(job).result()
+        except ParcubinError as error:
+            raise as_compiler_error(error, "the link") from None
 
     def _program(
         self,
@@ -356,7 +359,8 @@ class _Build:
         variables = variable_infos(results, link)
         assemblies = tuple(r.module for r in results if isinstance(r.module, Assembly))
         if output == "bundle":
-            missing = sorted(shards.variables - variables.keys())
+            textures = {v.name for r in results for v in r.summary.variables if v.size is None}
+            missing = sorted(shards.variables - variables.keys() - textures)
             if missing:
                 raise LinkCheckError(f"The output lacks variables that the host may name: {', '.join(missing)}.")
         stages = dict.fromkeys(("parse", "optimize", "emit", "assemble", "link"), 0.0)

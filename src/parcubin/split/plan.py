@@ -70,7 +70,7 @@ class Plan:
     Attributes:
         shards: variables that no kernel holds first, then by kernel name.
         rename: for each module, the names of its variables that several shards share.
-        variables: every variable that the host may name.
+        variables: every variable that the host may name as C++ does.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
     """
 
@@ -107,12 +107,12 @@ def plan_shards(
     reached = {root: graph.closure([root]) for root in roots}
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
+    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
 
     sets = _DisjointSets(roots)
-    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
-    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
     if not split or rootless:
         sets.join(roots)
+    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
     for whole in graph.whole_modules.values():
         sets.join(root for root in roots if not whole.isdisjoint(reached[root]))
     for node, node_users in users.items():
@@ -120,30 +120,25 @@ def plan_shards(
             sets.join(node_users)
     shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
 
-    components: dict[int, list[int]] = defaultdict(list)
-    for root in roots:
-        components[sets.find(root)].append(root)
-    by_environment: dict[str, list[Member]] = defaultdict(list)
-    lone_variables: dict[str, set[int]] = defaultdict(set)
-    for node in shared:
-        lone_variables[graph.environment(node)].add(node)
-    for component in components.values():
-        environment = graph.environment(component[0])
+    members: dict[str, list[Member]] = defaultdict(list)
+    variables = set(shared)
+    for component in sets.all():
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
-            lone_variables[environment].update(component)
+            variables.update(component)
         else:
-            by_environment[environment].append(graph.member(component, reached, shared))
+            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
-    shards = [
-        _shard(graph, group, shared, rootless)
-        for environment in sorted(by_environment)
-        for group in grouping.groups(by_environment[environment])
-    ]
+    groups = [group for environment in sorted(members) for group in grouping.groups(members[environment])]
+    if kind == "link":
+        constants = _give_constants_to_sole_user(graph, groups, variables)
+        shared -= constants
+        variables -= constants
+
+    shards = [_shard(graph, group, shared, rootless) for group in groups]
     shards.sort(key=lambda s: (s.kernels, s.exports))
-    shards[:0] = [
-        _shard(graph, [graph.member(sorted(variables), {}, shared - variables)], shared - variables, rootless)
-        for _, variables in sorted(lone_variables.items())
-    ]
+    for environment in sorted({graph.environment(node) for node in variables}, reverse=True):
+        own = {node for node in variables if graph.environment(node) == environment}
+        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     for node, name in graph.visible_names(shared, users).items():
         module, old = graph.nodes[node]
@@ -151,7 +146,11 @@ def plan_shards(
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
-        variables=frozenset(graph.plain[n] for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
+        variables=frozenset(
+            graph.plain[n]
+            for n in range(len(graph.nodes))
+            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n])
+        ),
         mergeable=frozenset(
             graph.plain[n]
             for n, symbol in enumerate(graph.symbol)
@@ -171,6 +170,7 @@ class _Graph:
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
         self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
         self.cost: list[int] = [symbol.cost for symbol in self.symbol]
+        self._contested: set[int] = set()
         self._definition = self._strongest_definitions()
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
@@ -181,6 +181,7 @@ class _Graph:
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
                 successors.append(definition)
             self._successors.append(successors)
+        self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
         functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
         self.pointer_nodes = {
@@ -204,6 +205,8 @@ class _Graph:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
                 raise self._defined_twice(other, i)
+            if symbol.binding is self.symbol[other].binding is Binding.WEAK:
+                self._contested.add(other)
             if _STRENGTH[symbol.binding] > _STRENGTH[self.symbol[other].binding]:
                 found[self.plain[i]] = i
         return found
@@ -301,8 +304,11 @@ class _Graph:
 
     def can_be_shared(self, i: int) -> bool:
         """Whether a link can refer to the variable from several shards: by a new name, or by its own, under which a
-        local variable must become visible."""
+        local variable must become visible. Of several weak definitions, of which the largest may have to win, nobody
+        knows better than LLVM's linker, which must see them all."""
         symbol = self.symbol[i]
+        if i in self._contested:
+            return False
         if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
             return True
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
@@ -336,6 +342,13 @@ class _DisjointSets:
             self._parent[member] = member = self._parent[self._parent[member]]
         return member
 
+    def all(self) -> list[list[int]]:
+        """The sets, each in the order of its members."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for member in self._parent:
+            found[self.find(member)].append(member)
+        return list(found.values())
+
     def join(self, members: Iterable[int]) -> None:
         found = {self.find(m) for m in members}
         for member in found:
@@ -359,6 +372,20 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
             )
         )
     ]
+
+
+def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
+    """Makes the only group whose code refers to the constant bank define all of it: `-ewp` code has to.
+
+    Returns: the variables that moved into the group.
+    """
+    bank = graph.constants
+    users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
+    moved = bank & variables
+    if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
+        return frozenset()
+    users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
+    return moved
 
 
 def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:
