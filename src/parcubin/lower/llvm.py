@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parcubin.errors import InputError
+from parcubin.lower.dialect import in_llvm_22
 from parcubin.lower.libdevice import libdevice_functions
 from parcubin.lower.targets import check_target
 from parcubin.model import CompilationOptions, Target
@@ -258,7 +259,13 @@ def _parse_into(context: Any, source: str | bytes, name: str) -> Any:
     try:
         if isinstance(source, bytes) and source.startswith(BITCODE_MAGICS):
             return llvm.parse_bitcode(source, context)
-        return llvm.parse_assembly(source if isinstance(source, str) else source.decode(), context)
+        text = source if isinstance(source, str) else source.decode()
+        try:
+            return llvm.parse_assembly(text, context)
+        except RuntimeError:
+            if (translated := in_llvm_22(text)) == text:
+                raise
+            return llvm.parse_assembly(translated, context)
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is neither bitcode nor text: {error}.", input_name=name) from None
     except RuntimeError as error:
