@@ -132,6 +132,11 @@ class LlvmOutline:
     _named_metadata: Mapping[str, tuple[str, ...]] = field(repr=False)
     _used: tuple[str, ...] = field(repr=False)
 
+    @property
+    def dialect(self) -> str:
+        """LLVM links modules with each other, whatever their environment."""
+        return "LLVM IR"
+
     def plain_name(self, name: str) -> str:
         return plain_name(name)
 

@@ -71,7 +71,7 @@ class Symbol:
 
 
 class Outline(Protocol):
-    """A module that was taken apart and can be rendered in parts."""
+    """A module that was taken apart, as the plan sees it. How parts of modules become a shard is the format's own."""
 
     @property
     def name(self) -> str:
@@ -88,19 +88,15 @@ class Outline(Protocol):
 
     @property
     def environment(self) -> str:
-        """What must be equal for parts of two modules to be in one shard."""
+        """What must be equal for kernels of two modules to be in one shard."""
+        ...
+
+    @property
+    def dialect(self) -> str:
+        """What must be equal for a shard to hold what another module defines. Between dialects, a linker has to resolve
+        references."""
         ...
 
     def plain_name(self, name: str) -> str:
         """The symbol's name without the format's quoting."""
-        ...
-
-    def render(self, define: frozenset[str], declare: frozenset[str], rename: Mapping[str, str]) -> str:
-        """A module of its own, as text.
-
-        Args:
-            define: symbols to define. What they refer to beyond `define` is declared.
-            declare: variables that are defined here but must only be declared, since another shard defines them.
-            rename: new names for variables that several shards share; those are visible where they are defined.
-        """
         ...

@@ -81,7 +81,6 @@ def plan_shards(
     kind: PlanKind,
     *,
     split: bool = True,
-    exports: Set[str] = frozenset(),
     once: Set[str] = frozenset(),
 ) -> Plan:
     """Plans a program.
@@ -91,7 +90,6 @@ def plan_shards(
         kind: "bundle": shards that stand alone; "link": shards of one linked CUBIN; "relocatable": likewise, with the
             modules' external device functions kept callable.
         split: False for one shard.
-        exports: device functions that other inputs call, for a link.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
 
@@ -100,7 +98,7 @@ def plan_shards(
     """
     graph = _Graph(outlines)
     whole = [m for m, o in enumerate(outlines) if o.whole_reason is not None]
-    roots = _roots(graph, kind, exports)
+    roots = _roots(graph, kind)
     reached = {root: graph.closure([root]) for root in roots}
     users: dict[int, list[int]] = defaultdict(list)
     for root in roots:
@@ -127,11 +125,13 @@ def plan_shards(
     components: dict[int, list[int]] = defaultdict(list)
     for root in roots:
         components[sets.find(root)].append(root)
-    lone_variables = set(shared)
+    lone_variables: dict[str, set[int]] = defaultdict(set)
+    for node in shared:
+        lone_variables[graph.dialect(node)].add(node)
     by_environment: dict[str, list[Member]] = defaultdict(list)
     for roots_of_one in components.values():
         if all(graph.symbol[r].kind is SymbolKind.VARIABLE for r in roots_of_one):
-            lone_variables.update(roots_of_one)
+            lone_variables[graph.dialect(roots_of_one[0])].update(roots_of_one)
         else:
             environment = outlines[graph.nodes[roots_of_one[0]][0]].environment
             by_environment[environment].append(graph.member(roots_of_one, shared))
@@ -142,8 +142,10 @@ def plan_shards(
         for group in grouping.groups(by_environment[environment])
     ]
     shards.sort(key=lambda s: (s.kernels, s.exports))
-    if lone_variables:
-        shards.insert(0, _shard(graph, [graph.member(sorted(lone_variables), set())], set()))
+    shards[:0] = [
+        _shard(graph, [graph.member(sorted(variables), set())], set())
+        for _, variables in sorted(lone_variables.items())
+    ]
     rename: list[dict[str, str]] = [{} for _ in outlines]
     for node in sorted(shared):
         module, name = graph.nodes[node]
@@ -170,11 +172,15 @@ class _Graph:
         self._definition = self._strongest_definitions()
         self._local_names = Counter(self.plain_name(i) for i, s in enumerate(self.symbol) if s.defined)
         self._successors: list[list[int]] = []
+        self.called_across_dialects: set[int] = set()
         for i, (module, _) in enumerate(self.nodes):
             symbol = self.symbol[i]
             successors = [index[module, r] for r in symbol.references] if symbol.defined else []
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
-                successors.append(definition)
+                if self.dialect(definition) == self.dialect(i):
+                    successors.append(definition)
+                else:
+                    self.called_across_dialects.add(definition)
             self._successors.append(successors)
 
     def _strongest_definitions(self) -> dict[str, int]:
@@ -182,7 +188,7 @@ class _Graph:
         for i, symbol in enumerate(self.symbol):
             if not symbol.defined or symbol.binding is Binding.LOCAL:
                 continue
-            other = found.setdefault(symbol.name, i)
+            other = found.setdefault(self.plain_name(i), i)
             if other == i:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
@@ -195,14 +201,14 @@ class _Graph:
                     input_name=names[1],
                 )
             if symbol.binding is Binding.STRONG or self.symbol[other].binding is Binding.DISCARDABLE:
-                found[symbol.name] = i
+                found[self.plain_name(i)] = i
         return found
 
     def definition(self, i: int) -> int | None:
         """The node that defines what node `i` names; None when no module does."""
         if self.symbol[i].binding is Binding.LOCAL:
             return i
-        return self._definition.get(self.symbol[i].name)
+        return self._definition.get(self.plain_name(i))
 
     def is_own_definition(self, i: int) -> bool:
         """Whether the module's own definition serves: it is the program's, or equal to it (`linkonce`)."""
@@ -214,6 +220,9 @@ class _Graph:
     def plain_name(self, i: int) -> str:
         module, name = self.nodes[i]
         return self.outlines[module].plain_name(name)
+
+    def dialect(self, i: int) -> str:
+        return self.outlines[self.nodes[i][0]].dialect
 
     def closure(self, roots: Iterable[int], stop: Set[int] = frozenset()) -> set[int]:
         """Everything that the roots reach; what `stop` holds is reached and not passed through."""
@@ -302,8 +311,9 @@ class _DisjointSets:
             self._parent[member] = min(found)
 
 
-def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
-    """What the output must hold: kernels, variables that the host may name, and in a relocatable module functions."""
+def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
+    """What the output must hold: kernels, variables that the host may name, and device functions that are called from
+    outside or from modules of another dialect."""
     return [
         i
         for i, symbol in enumerate(graph.symbol)
@@ -315,7 +325,7 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
             or (
                 symbol.kind is SymbolKind.FUNCTION
                 and symbol.binding in (Binding.STRONG, Binding.WEAK)
-                and (kind == "relocatable" or graph.plain_name(i) in exports)
+                and (kind == "relocatable" or (kind == "link" and i in graph.called_across_dialects))
             )
         )
     ]
