@@ -55,6 +55,7 @@ class Symbol:
         calls_indirectly: calls through a pointer.
         sharing: for variables; COPY for functions.
         in_constant_bank: a variable in bank 3 (`.const`, address space 4).
+        is_alias: another name of a function, which it refers to.
         cost: characters of the definition's text; the plan's measure of work.
     """
 
@@ -67,6 +68,7 @@ class Symbol:
     calls_indirectly: bool = False
     sharing: Sharing = Sharing.COPY
     in_constant_bank: bool = False
+    is_alias: bool = False
     cost: int = 0
 
 

@@ -107,6 +107,9 @@ def plan_shards(
 
     sets = _DisjointSets(roots)
     sets.join(r for r in roots if any(graph.handles_function_pointers(n) for n in reached[r]))
+    for root in roots:
+        if graph.symbol[root].is_alias:
+            sets.join([root, *(n for n in graph.successors(root) if n in reached)])
     if not split:
         sets.join(roots)
     for module in whole:
@@ -151,6 +154,10 @@ def plan_shards(
         module, name = graph.nodes[node]
         if graph.symbol[node].binding is Binding.LOCAL:
             rename[module][name] = graph.visible_name(node)
+    if kind != "bundle":
+        for node, name in graph.distinct_names().items():
+            module, old = graph.nodes[node]
+            rename[module][old] = name
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
@@ -220,6 +227,10 @@ class _Graph:
     def plain_name(self, i: int) -> str:
         module, name = self.nodes[i]
         return self.outlines[module].plain_name(name)
+
+    def successors(self, i: int) -> Sequence[int]:
+        """What a node refers to directly."""
+        return self._successors[i]
 
     def dialect(self, i: int) -> str:
         return self.outlines[self.nodes[i][0]].dialect
@@ -294,6 +305,18 @@ class _Graph:
         twins = [m for m, o in enumerate(self.outlines) if o.symbols.get(name) == symbol]
         ordinal = f"_{twins.index(module)}" if len(twins) > 1 else ""
         return f"{plain}__parcubin_shared{ordinal}"
+
+    def distinct_names(self) -> dict[int, str]:
+        """New names for local variables of different modules that a linker would merge because they are named alike."""
+        found: dict[str, int] = Counter()
+        names: dict[int, str] = {}
+        for i, symbol in enumerate(self.symbol):
+            if symbol.defined and symbol.sharing is Sharing.MERGE and symbol.binding is Binding.LOCAL:
+                number = found[symbol.name]
+                found[symbol.name] += 1
+                if number:
+                    names[i] = f"{symbol.name}__parcubin_{number}"
+        return names
 
 
 class _DisjointSets:

@@ -20,8 +20,7 @@ from parcubin.split.ptx import Piece, PtxOutline
 
 _LINKAGE_OR_COMMENT = re.compile(rb"\.(?:visible|weak|extern|common)\b[ \t]*|//[^\n]*|/\*(?s:.*?)\*/")
 _LOCATION = re.compile(
-    rb"(?P<file>(?:\.loc|\binlined_at)\s+)(?P<number>\d+)"
-    rb"|(?P<function>\bfunction_name\s+)(?P<label>[\w$]+)"
+    rb"(\.loc\s+)(\d+)(\s+\d+\s+\d+)(?:(\s*,\s*function_name\s+)([\w$]+)(\s*,\s*inlined_at\s+)(\d+))?"
 )
 
 
@@ -108,7 +107,15 @@ class _Shard:
         common = {n for p in parts for n in p.define if not p.is_local(n)}
         # ptxas needs no declaration of a variable after its definition, and warns of one before it.
         self.parts = sorted(parts, key=lambda p: len((p.held - p.define) & common))
-        self._exports = exports
+        # An alias is as visible as what it names.
+        self._exports = frozenset(exports).union(
+            *(
+                p.outline.symbols[n].references
+                for p in parts
+                for n in exports & p.define
+                if p.outline.symbols[n].is_alias
+            )
+        )
         self._definer = self._definers()
         self._known: set[str] = set()
         self._taken = {p.rename.get(n, n) for p in parts for n in p.held if not p.is_local(n)}
@@ -202,16 +209,30 @@ class _Shard:
     def _relocated(self, outline: PtxOutline, statement: bytes) -> bytes:
         """The statement with the shard's numbers of source files and labels of function names."""
 
-        def replacement(match: re.Match[bytes]) -> bytes:
-            if match["file"]:
-                file = outline.files.get(int(match["number"]), b'"unknown"')
-                return b"%s%d" % (match["file"], self._files.setdefault(file, len(self._files) + 1))
-            label, text = match["label"], outline.strings.get(match["label"], b".b8 0")
-            new = next(n for n in _numbered(label.decode()) if self._strings.get(n.encode(), text) == text).encode()
-            self._strings[new] = text
-            return match["function"] + new
+        def replacement(location: re.Match[bytes]) -> bytes:
+            loc, file, position, function_name, label, inlined_at, inlining_file = location.groups()
+            place = b"%s%d%s" % (loc, self._file(outline, file), position)
+            if function_name is None:
+                return place
+            return b"%s%s%s%s%d" % (
+                place,
+                function_name,
+                self._label(outline, label),
+                inlined_at,
+                self._file(outline, inlining_file),
+            )
 
         return _LOCATION.sub(replacement, statement)
+
+    def _file(self, outline: PtxOutline, number: bytes) -> int:
+        file = outline.files.get(int(number), b'"unknown"')
+        return self._files.setdefault(file, len(self._files) + 1)
+
+    def _label(self, outline: PtxOutline, label: bytes) -> bytes:
+        string = outline.strings.get(label, b".b8 0")
+        new = next(n for n in map(str.encode, _numbered(label.decode())) if self._strings.get(n, string) == string)
+        self._strings[new] = string
+        return new
 
 
 def _function(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:
@@ -238,7 +259,7 @@ def _renamed(text: bytes, names: Mapping[str, str]) -> bytes:
     if not names:
         return text
     new = {old.encode(): name.encode() for old, name in names.items()}
-    pattern = rb"(?<![\w$.%])(?:" + b"|".join(map(re.escape, new)) + rb")(?![\w$])"
+    pattern = rb"(?<![\w$.%])(?:" + b"|".join(map(re.escape, new)) + rb")(?![\w$.])"
     return re.sub(pattern, lambda m: new[m[0]], text)
 
 
