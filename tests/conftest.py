@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import lzma
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.cuda_tools import cuda_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,3 +34,16 @@ def xla_modules(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(corpus / "xla-transformer.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     return folder / "xt"
+
+
+@pytest.fixture
+def cuobjdump(tmp_path: Path) -> Callable[..., str]:
+    """Runs NVIDIA's cuobjdump on a CUBIN and returns what it prints."""
+
+    def run(cubin: bytes, *options: str) -> str:
+        path = tmp_path / "tested.cubin"
+        path.write_bytes(cubin)
+        command = [cuda_tool("cuobjdump"), *options, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    return run

@@ -55,7 +55,14 @@ def test_inspect_json_agrees_with_cuobjdump(cubin: Path) -> None:
     usage = re.findall(r"Function (\w+):\n\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)", cuobjdump.stdout)
     assert {name for name, *_ in usage} == kernels.keys() == {"fill", "nothing"}
     for name, registers, stack, shared in usage:
-        assert kernels[name].keys() == {"registers", "shared_bytes", "stack_bytes", "spill_bytes", "code_bytes"}
+        assert kernels[name].keys() == {
+            "registers",
+            "shared_bytes",
+            "stack_bytes",
+            "spill_bytes",
+            "code_bytes",
+            "barriers",
+        }
         assert kernels[name]["registers"] == int(registers)
         assert kernels[name]["stack_bytes"] == int(stack)
         assert kernels[name]["shared_bytes"] == max(int(shared) - 1024, 0)  # the system reserves 1 KiB

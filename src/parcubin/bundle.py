@@ -36,7 +36,7 @@ INDEX = "index.json"
 _CUBIN_NAME = re.compile(r"[0-9a-f]{32}\.cubin")
 _MAX_INDEX_BYTES = 16 * 2**20  # 20,000 kernels with names of 600 characters
 _MAX_CUBIN_BYTES = 2**32
-_USAGE_FIELDS = ("registers", "shared_bytes", "stack_bytes", "spill_bytes", "code_bytes")
+_USAGE_FIELDS = ("registers", "shared_bytes", "stack_bytes", "spill_bytes", "code_bytes", "barriers")
 
 
 class CompiledProgram(Protocol):

@@ -144,6 +144,7 @@ class KernelInfo:
         stack_bytes: stack frame a thread, bytes.
         spill_bytes: bytes of spill stores, from the compiler's log.
         code_bytes: size of the kernel's machine code.
+        barriers: named barriers a block.
     """
 
     name: str
@@ -152,6 +153,7 @@ class KernelInfo:
     stack_bytes: int | None
     spill_bytes: int | None
     code_bytes: int | None
+    barriers: int | None = None
 
 
 @dataclass(frozen=True)

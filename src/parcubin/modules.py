@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from parcubin.errors import InputError, ParcubinError
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
+from parcubin.split.outline import Binding, Sharing
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.jobs import PrintModule
 from parcubin.workers.pool import WorkerPool
@@ -35,7 +36,7 @@ class Modules:
     """The modules of a program.
 
     Attributes:
-        all: in the order of the inputs.
+        all: in an order that does not depend on that of the inputs.
         failures: an error for each source that cannot be read.
     """
 
@@ -86,16 +87,29 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool, *, debug_info: boo
             )
         except ParcubinError as error:
             failures.append(error)
-    modules = [Module(sources[number], outlines[number]) for number in sorted(outlines)]
+    # In an order that does not depend on the order of the inputs, because it reaches the output.
+    modules = sorted((Module(sources[n], outline) for n, outline in outlines.items()), key=_first_definition)
     return Modules(tuple(_with_unique_host_variables(modules)), tuple(failures))
 
 
+def _first_definition(module: Module) -> tuple[str, bytes]:
+    symbols = module.outline.symbols.values()
+    names = (module.outline.plain_name(s.name) for s in symbols if s.defined and s.binding is not Binding.LOCAL)
+    return min(names, default=""), module.source.data
+
+
 def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
-    """Local variables of PTX that have a name in common are no host variables: the host could not tell them apart."""
-    count = Counter(n for m in modules if isinstance(m.outline, PtxOutline) for n in m.outline.host_variables)
-    shared = {name for name, times in count.items() if times > 1}
+    """Local variables of PTX whose name other modules use, too, are no host variables: the host could not tell them
+    apart."""
+    count = Counter(
+        m.outline.plain_name(s.name)
+        for m in modules
+        for s in m.outline.symbols.values()
+        if s.defined and s.sharing is Sharing.ONCE
+    )
+    ambiguous = {name for name, times in count.items() if times > 1}
     return [
-        replace(m, outline=m.outline.hidden(shared)) if isinstance(m.outline, PtxOutline) and shared else m
+        replace(m, outline=m.outline.hidden(ambiguous)) if ambiguous and isinstance(m.outline, PtxOutline) else m
         for m in modules
     ]
 

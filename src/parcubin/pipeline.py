@@ -22,6 +22,7 @@ from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, w
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import PlanKind, plan_shards
+from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
 from parcubin.workers.pool import WorkerPool, available_cores
@@ -69,6 +70,7 @@ class Compiler:
         provider: str = "auto",
         paths: ToolPaths | None = None,
         force: bool = False,
+        driver: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> None:
         """Starts the workers.
@@ -79,10 +81,11 @@ class Compiler:
             provider: the compilation provider; `"auto"` takes the best that the machine has.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
+            driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
             progress: called, from the thread that compiles, with each step forward.
 
         Raises:
-            UsageError: `target` is not a target's name, or `jobs` is not positive.
+            UsageError: `target` is not a target's name, `driver` not a release, or `jobs` not positive.
         """
         self.target = target if isinstance(target, Target) else Target(target)
         if jobs is not None and jobs < 1:
@@ -90,6 +93,8 @@ class Compiler:
         self._provider = provider
         self._paths = paths
         self._force = force
+        self._driver = driver
+        self._driver_release = parse_release(driver) if driver else None
         self._progress = progress
         self._pool = WorkerPool(jobs or available_cores())
 
@@ -153,6 +158,7 @@ class Compiler:
             provider=self._provider,
             paths=self._paths,
             force=self._force,
+            driver=self._driver,
             progress=self._progress,
         )
 
@@ -161,8 +167,11 @@ class Compiler:
 
         Raises:
             ToolchainError: nothing fits.
+            UsageError: PTX was to be held to a driver.
         """
         if output == "ptx":
+            if self._driver:
+                raise UsageError("PTX has no driver to be held to: compile to a CUBIN, or leave the driver out.")
             return None
         return select(
             self._provider,
@@ -171,6 +180,7 @@ class Compiler:
             target=self.target,
             paths=self._paths,
             force=self._force,
+            driver=self._driver_release,
         )
 
 

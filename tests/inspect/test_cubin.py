@@ -119,6 +119,26 @@ def test_shared_memory_and_stack_as_ptxas_reports_them(tools: Tools, architectur
     assert kernel.spill_bytes is None
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_barriers_as_ptxas_reports_them(tools: Tools, architecture: str) -> None:
+    def kernel(name: str, body: str) -> str:
+        return f".visible .entry {name}() {{ {body} ret; }}\n"
+
+    ptx = ".version 8.7\n.target SM\n.address_size 64\n.func f() { bar.sync 5; ret; }\n" + "".join(
+        kernel(f"uses_{n}", "".join(f"bar.sync {i};" for i in range(n))) for n in (0, 1, 3, 16)
+    )
+    ptx += kernel("calls", "call f;")
+    (tools.folder / "b.ptx").write_text(ptx.replace("SM", architecture))
+    log = tools.run("ptxas", "-v", "-arch", architecture, "b.ptx", "-o", "b.cubin")
+    reported = re.findall(r"entry function '(\w+)'.*?used (\d+) barriers", log, re.S)
+    assert dict(reported) == {"uses_0": "0", "uses_1": "1", "uses_3": "3", "uses_16": "16", "calls": "6"}
+    ewp = tools.assemble(ptx, architecture, "-ewp")
+    for cubin in ((tools.folder / "b.cubin").read_bytes(), ewp, tools.link([ewp], architecture)):
+        assert {k.name: k.barriers for k in read_cubin(cubin).kernels.values()} == {
+            name: int(count) for name, count in reported
+        }
+
+
 def test_stack_of_a_function_in_another_module(tools: Tools) -> None:
     caller = """
 .version 8.7

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parcubin.errors import InputError
+from parcubin.errors import PtxSyntaxError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.inspect.ptx import PtxFunction, PtxSummary, PtxVariable, drop_debug_target, scan_ptx
 from tests.inspect.cuda_tools import Tools
@@ -299,7 +299,7 @@ def test_kernel_launched_by_a_kernel() -> None:
 
 @pytest.mark.parametrize("text", ["", "define void @f() {}", "// .version 9.0\n", '".version 9.0"', "\x00\xff" * 50])
 def test_what_is_no_ptx(text: str) -> None:
-    with pytest.raises(InputError, match="mine is not PTX"):
+    with pytest.raises(PtxSyntaxError, match="mine is not PTX"):
         scan_ptx(text, "mine")
 
 

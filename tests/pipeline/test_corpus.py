@@ -51,7 +51,7 @@ def case(
         name=name,
         serial=tools.resource_usage(output.read_bytes()),
         bundle=bundle,
-        bundle_usage={name: usage for usage in usages for name, usage in usage.items()},
+        bundle_usage={name: usage for found in usages for name, usage in found.items()},
         linked=linked,
         linked_usage=tools.resource_usage(linked.cubin),
     )
@@ -104,7 +104,7 @@ def test_output_does_not_depend_on_the_number_of_workers(case: Case, corpus_text
     assert [a.cubin for a in again.assemblies] == [a.cubin for a in case.bundle.assemblies]
 
 
-def test_xla_modules_in_one_call(xla_modules: Path, tmp_path: Path) -> None:
+def test_xla_modules_in_one_call(xla_modules: Path) -> None:
     inputs = sorted(xla_modules.glob("*.ll"))
     assert len(inputs) == 75
     with parcubin.Compiler("sm_90a") as compiler:

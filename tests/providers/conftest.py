@@ -1,36 +1,33 @@
-"""Every provider that this environment can make, and an independent reader of CUBINs."""
+"""Every provider that this environment can make."""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from cuda.pathfinder import find_nvidia_binary_utility
-from provider_samples import FACTORIES
 
-from parcubin.errors import ToolchainError
 from parcubin.providers.interface import CompilationProvider
+from tests.providers.matrix import Matrix
+from tests.providers.samples import FACTORIES, with_caching
+
+MATRIX = Matrix(with_caching(FACTORIES))
 
 
-@pytest.fixture(params=sorted(FACTORIES))
-def provider(request: pytest.FixtureRequest) -> CompilationProvider:
-    try:
-        return FACTORIES[request.param]()
-    except ToolchainError as error:
-        pytest.skip(f"{request.param}: {error}")
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    MATRIX.parametrize(metafunc)
 
 
 @pytest.fixture
-def cuobjdump(tmp_path: Path) -> Callable[..., str]:
-    """Runs NVIDIA's cuobjdump on a CUBIN and returns what it prints."""
-    tool = find_nvidia_binary_utility("cuobjdump")
-    assert tool, "cuobjdump belongs to the development group"
+def provider(request: pytest.FixtureRequest) -> CompilationProvider:
+    """Each provider."""
+    return MATRIX.make(request.param)
 
-    def run(cubin: bytes, *options: str) -> str:
-        path = tmp_path / "tested.cubin"
-        path.write_bytes(cubin)
-        return subprocess.run([tool, *options, str(path)], capture_output=True, text=True, check=True).stdout
 
-    return run
+@pytest.fixture
+def linker(request: pytest.FixtureRequest) -> CompilationProvider:
+    """Each provider that links."""
+    return MATRIX.make(request.param)
+
+
+@pytest.fixture
+def module_linker(request: pytest.FixtureRequest) -> CompilationProvider:
+    """Each provider that makes relocatable modules and links them."""
+    return MATRIX.make(request.param)

@@ -8,19 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from provider_samples import (
-    CALLER,
-    EWP,
-    HEADER,
-    HELPERS,
-    LOOP,
-    PLAIN,
-    SHARED,
-    SM_80,
-    WITH_LINES,
-    many_live_values,
-    store_kernel,
-)
 
 from parcubin.errors import (
     CompileError,
@@ -36,6 +23,19 @@ from parcubin.errors import (
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, LinkInput, Ptx, RelocatableModule, Target
 from parcubin.providers.interface import CompilationProvider
 from parcubin.toolchain.logs import resource_usage
+from tests.providers.samples import (
+    CALLER,
+    EWP,
+    HEADER,
+    HELPERS,
+    LOOP,
+    PLAIN,
+    SHARED,
+    SM_80,
+    WITH_LINES,
+    many_live_values,
+    store_kernel,
+)
 
 DEFAULT = CompilationOptions()
 Cuobjdump = Callable[..., str]
@@ -49,6 +49,11 @@ def registers(cuobjdump: Cuobjdump, cubin: bytes) -> dict[str, int]:
 
 def relocatable(provider: CompilationProvider, ptx: Ptx) -> LinkInput:
     return provider.compile_to_relocatable_module(SM_80, ptx, DEFAULT, PLAIN)
+
+
+def test_is_here(provider_name: str) -> None:
+    """Skipped, with the reason, for each provider that this environment cannot make."""
+    assert provider_name
 
 
 def test_keeps_the_interface(provider: CompilationProvider) -> None:
@@ -104,18 +109,21 @@ def test_undefined_symbol_at_compile(provider: CompilationProvider) -> None:
     assert "first_helper" in raised.value.message
 
 
-def test_undefined_symbols_at_link(provider: CompilationProvider) -> None:
+def test_linking_is_refused_where_unsupported(provider: CompilationProvider) -> None:
+    if not provider.supports_compile_and_link:
+        with pytest.raises(UnavailableError, match=re.escape(provider.identity)):
+            provider.compile_and_link(SM_80, [store_kernel("store")], DEFAULT)
+
+
+def test_undefined_symbols_at_link(linker: CompilationProvider) -> None:
     with pytest.raises(UnresolvedSymbolError) as raised:
-        provider.compile_and_link(SM_80, [CALLER, store_kernel("store")], DEFAULT)
+        linker.compile_and_link(SM_80, [CALLER, store_kernel("store")], DEFAULT)
     assert set(raised.value.symbols) == {"first_helper", "second_helper"}
 
 
-@pytest.mark.parametrize("form", ["ptx", "relocatable", "mixed", "mixed the other way"])
-def test_links_dependent_modules(provider: CompilationProvider, form: str, cuobjdump: Cuobjdump) -> None:
-    if form != "ptx" and not provider.supports_compile_to_relocatable_module:
-        pytest.skip(f"{provider.identity} makes no relocatable modules")
-    caller = CALLER if form in ("ptx", "mixed") else relocatable(provider, CALLER)
-    helpers = HELPERS if form in ("ptx", "mixed the other way") else relocatable(provider, HELPERS)
+def assert_links_dependent_modules(
+    provider: CompilationProvider, caller: LinkInput, helpers: LinkInput, cuobjdump: Cuobjdump
+) -> None:
     assembly = provider.compile_and_link(SM_80, [caller, helpers, store_kernel("store")], DEFAULT)
     assert {"caller", "store"} <= set(registers(cuobjdump, assembly.cubin))
     sass = cuobjdump(assembly.cubin, "--dump-sass")
@@ -123,28 +131,39 @@ def test_links_dependent_modules(provider: CompilationProvider, form: str, cuobj
     assert "Function : second_helper" in sass
 
 
-def test_links_modules_with_data_that_is_not_in_the_file(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
-    if not provider.supports_compile_to_relocatable_module:
-        pytest.skip(f"{provider.identity} makes no relocatable modules")
+def test_links_dependent_ptx(linker: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    assert_links_dependent_modules(linker, CALLER, HELPERS, cuobjdump)
+
+
+@pytest.mark.parametrize("form", ["relocatable", "mixed", "mixed the other way"])
+def test_links_dependent_modules(module_linker: CompilationProvider, form: str, cuobjdump: Cuobjdump) -> None:
+    caller = CALLER if form == "mixed" else relocatable(module_linker, CALLER)
+    helpers = HELPERS if form == "mixed the other way" else relocatable(module_linker, HELPERS)
+    assert_links_dependent_modules(module_linker, caller, helpers, cuobjdump)
+
+
+def test_links_modules_with_data_that_is_not_in_the_file(
+    module_linker: CompilationProvider, cuobjdump: Cuobjdump
+) -> None:
     for kind in (PLAIN, EWP):
-        module = provider.compile_to_relocatable_module(SM_80, SHARED, DEFAULT, kind)
-        assembly = provider.compile_and_link(SM_80, [module, relocatable(provider, store_kernel("store"))], DEFAULT)
+        module = module_linker.compile_to_relocatable_module(SM_80, SHARED, DEFAULT, kind)
+        assembly = module_linker.compile_and_link(
+            SM_80, [module, relocatable(module_linker, store_kernel("store"))], DEFAULT
+        )
         usage = cuobjdump(assembly.cubin, "--dump-resource-usage")
         assert re.search(r"Function shares:\s*REG:\d+ STACK:\d+ SHARED:40000", usage)
 
 
-def test_links_modules_of_both_kinds(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
-    if not provider.supports_compile_to_relocatable_module:
-        pytest.skip(f"{provider.identity} makes no relocatable modules")
-    closed = provider.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, EWP)
-    inputs = [closed, relocatable(provider, CALLER), relocatable(provider, HELPERS)]
-    assembly = provider.compile_and_link(SM_80, inputs, DEFAULT)
+def test_links_modules_of_both_kinds(module_linker: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    closed = module_linker.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, EWP)
+    inputs = [closed, relocatable(module_linker, CALLER), relocatable(module_linker, HELPERS)]
+    assembly = module_linker.compile_and_link(SM_80, inputs, DEFAULT)
     assert {"store", "caller"} <= set(registers(cuobjdump, assembly.cubin))
 
 
 def test_joins_relocatable_modules(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
     if not provider.supports_link_to_relocatable_module:
-        with pytest.raises(UnavailableError):
+        with pytest.raises(UnavailableError, match=re.escape(provider.identity)):
             provider.link_to_relocatable_module(SM_80, [store_kernel("store")], DEFAULT)
         return
     joined = provider.link_to_relocatable_module(
@@ -155,43 +174,39 @@ def test_joins_relocatable_modules(provider: CompilationProvider, cuobjdump: Cuo
     assert {"store", "caller"} <= set(registers(cuobjdump, assembly.cubin))
 
 
-@pytest.mark.parametrize("relocate", [False, True])
-def test_a_symbol_defined_twice_is_an_error(provider: CompilationProvider, relocate: bool) -> None:
-    inputs: list[LinkInput] = [
-        Ptx(store_kernel("store", "counter").text, "one"),
-        Ptx(store_kernel("other", "counter").text, "two"),
-    ]
-    if relocate:
-        if not provider.supports_compile_to_relocatable_module:
-            pytest.skip(f"{provider.identity} makes no relocatable modules")
-        inputs = [relocatable(provider, i) for i in inputs if isinstance(i, Ptx)]
-    with pytest.raises(DuplicateSymbolError, match="counter, in one and in two"):
-        provider.compile_and_link(SM_80, inputs, DEFAULT)
+def test_a_symbol_defined_twice_is_an_error(linker: CompilationProvider) -> None:
+    first, second = (Ptx(store_kernel(name, "counter").text, name) for name in ("one", "two"))
+    forms: list[list[LinkInput]] = [[first, second]]
+    if linker.supports_compile_to_relocatable_module:
+        forms.append([relocatable(linker, first), relocatable(linker, second)])
+    for inputs in forms:
+        with pytest.raises(DuplicateSymbolError, match="'counter' is defined in one and again in two"):
+            linker.compile_and_link(SM_80, inputs, DEFAULT)
 
 
-def test_a_kernel_defined_twice_is_named(provider: CompilationProvider) -> None:
+def test_a_kernel_defined_twice_is_named(linker: CompilationProvider) -> None:
     with pytest.raises(DuplicateSymbolError) as raised:
-        provider.compile_and_link(SM_80, [store_kernel("store"), store_kernel("store")], DEFAULT)
+        linker.compile_and_link(SM_80, [store_kernel("store"), store_kernel("store")], DEFAULT)
     assert raised.value.kernels == ("store",)
 
 
-def test_a_linked_cubin_is_no_link_input(provider: CompilationProvider) -> None:
-    cubin = provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin
+def test_a_linked_cubin_is_no_link_input(linker: CompilationProvider) -> None:
+    cubin = linker.compile(SM_80, store_kernel("store"), DEFAULT).cubin
     with pytest.raises(InputError, match="already linked"):
-        provider.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "store")], DEFAULT)
+        linker.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "store")], DEFAULT)
 
 
 @pytest.mark.parametrize("cubin", [b"", b"hello", b"\x7fELF\x02\x01" + bytes(100)])
-def test_damaged_link_input_is_an_error(provider: CompilationProvider, cubin: bytes) -> None:
+def test_damaged_link_input_is_an_error(linker: CompilationProvider, cubin: bytes) -> None:
     with pytest.raises(InputError, match="broken"):
-        provider.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "broken")], DEFAULT)
+        linker.compile_and_link(SM_80, [RelocatableModule(cubin, PLAIN, "broken")], DEFAULT)
 
 
-def test_truncated_link_input_is_an_error(provider: CompilationProvider) -> None:
-    cubin = provider.compile(SM_80, store_kernel("store"), DEFAULT).cubin
+def test_truncated_link_input_is_an_error(linker: CompilationProvider) -> None:
+    cubin = linker.compile(SM_80, store_kernel("store"), DEFAULT).cubin
     for length in range(0, len(cubin), len(cubin) // 20):
         with pytest.raises(InputError):
-            provider.compile_and_link(SM_80, [RelocatableModule(cubin[:length], PLAIN, "cut off")], DEFAULT)
+            linker.compile_and_link(SM_80, [RelocatableModule(cubin[:length], PLAIN, "cut off")], DEFAULT)
 
 
 def test_spills_are_found_when_asked_for(provider: CompilationProvider) -> None:
@@ -215,7 +230,7 @@ def test_register_limit_is_obeyed(provider: CompilationProvider, cuobjdump: Cuob
 def test_unknown_target(provider: CompilationProvider, name: str) -> None:
     with pytest.raises(TargetUnsupportedError, match=f"{name}") as raised:
         provider.compile(Target(name), store_kernel("store"), DEFAULT)
-    assert re.search(r"(ptxas|nvJitLink) \d+\.\d+\.\d+", raised.value.message)
+    assert re.search(r"(ptxas|nvptxcompiler|nvJitLink|driver) \d+\.\d+", raised.value.message)
     assert "\n" not in raised.value.message
 
 
@@ -301,10 +316,8 @@ def test_parallel_use(provider: CompilationProvider) -> None:
         assert dict(zip(names, pool.map(work, names), strict=True)) == alone
 
 
-def test_links_a_thousand_modules(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
-    if not provider.supports_compile_to_relocatable_module:
-        pytest.skip(f"{provider.identity} makes no relocatable modules")
-    module = provider.compile_to_relocatable_module(SM_80, store_kernel("kernel_0000"), DEFAULT, PLAIN)
+def test_links_a_thousand_modules(module_linker: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    module = module_linker.compile_to_relocatable_module(SM_80, store_kernel("kernel_0000"), DEFAULT, PLAIN)
     names = [f"kernel_{i:04}" for i in range(1000)]
     inputs: list[LinkInput]
     if isinstance(module, RelocatableModule):
@@ -312,5 +325,5 @@ def test_links_a_thousand_modules(provider: CompilationProvider, cuobjdump: Cuob
     else:
         names = names[:50]
         inputs = [DeferredModule(store_kernel(name)) for name in names]
-    assembly = provider.compile_and_link(SM_80, inputs, DEFAULT)
+    assembly = module_linker.compile_and_link(SM_80, inputs, DEFAULT)
     assert set(registers(cuobjdump, assembly.cubin)) == set(names)

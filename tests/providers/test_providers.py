@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from provider_samples import CALLER, EWP, PLAIN, SM_80, store_kernel
 
 from parcubin.errors import InternalCompilerError, ToolchainError, UnavailableError, UnresolvedSymbolError
 from parcubin.model import CompilationOptions, DeferredModule, Ptx, RelocatableModule
@@ -16,6 +15,7 @@ from parcubin.providers.nvjitlink import NvJitLinkProvider
 from parcubin.providers.subprocess import SubprocessProvider
 from parcubin.toolchain.locate import find
 from parcubin.toolchain.version import Tool, Version
+from tests.providers.samples import CALLER, EWP, PLAIN, SM_80, store_kernel
 
 DEFAULT = CompilationOptions()
 OLD_NVJITLINK = NvJitLinkProvider(Tool("nvJitLink", "/nowhere/libnvJitLink.so.12", Version(12, 9, 86)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from parcubin.configuration import FORBIDDABLE, Configuration, Setting, ToolPaths
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import Target
 from parcubin.providers import selection
-from parcubin.providers.selection import ToolPaths, select
+from parcubin.providers.selection import PROVIDER_NAMES, select
+from parcubin.toolchain.driver import DriverVersion
 from parcubin.toolchain.locate import FoundFile
 from parcubin.toolchain.version import Tool, Version
 
@@ -20,13 +23,26 @@ Machine = dict[str, list[str]]
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     """The tools of an imagined machine, by name: their versions. Returns the table that tests fill."""
     tools: Machine = {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in ("PROVIDER", "FORBID", "FORCE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
+        monkeypatch.delenv(f"PARCUBIN_{name}", raising=False)
 
     def find_all(name: str, explicit: str | None = None) -> list[FoundFile]:
-        assert explicit is None
+        if explicit is not None:
+            return [FoundFile(explicit, "given explicitly")]
         return [FoundFile(f"/{name}/{version}", "this Python's environment") for version in tools.get(name, [])]
+
+    def usable_driver() -> DriverVersion:
+        if "driver" not in tools:
+            raise ToolchainError("There is no CUDA driver.")
+        major, minor = tools["driver"][0].split(".")
+        return DriverVersion((int(major), int(minor)), "580.65.06")
+
+    monkeypatch.setattr(selection, "usable_driver", usable_driver)
 
     def tool(name: str, path: str) -> Tool:
         if path.endswith("broken"):
@@ -214,3 +230,192 @@ def test_loads_no_library_into_this_process() -> None:
         "assert not {'llvmlite', 'cuda.pathfinder', 'elftools'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# What is chosen on every machine: columns are the components ("*" for any, "-" for none), then what is chosen for a
+# bundle, for a link and for a relocatable module.
+TABLE = """
+ptxas nvlink nvptxcompiler nvJitLink driver | bundle | link | relocatable
+13 *  *  13 *    | subprocess    | subprocess+nvjitlink    | subprocess+nvjitlink
+13 13 *  12 *    | subprocess    | subprocess              | subprocess
+13 13 *  -  *    | subprocess    | subprocess              | subprocess
+13 -  *  12 *    | subprocess    | deferred(nvjitlink)     | nothing
+13 -  *  -  yes  | subprocess    | deferred(driver)        | nothing
+13 -  *  -  -    | subprocess    | nothing                 | nothing
+-  *  13 13 *    | nvptxcompiler | nvptxcompiler+nvjitlink | nvptxcompiler+nvjitlink
+-  *  13 12 *    | nvptxcompiler | deferred(nvjitlink)     | nothing
+-  *  13 -  yes  | nvptxcompiler | deferred(driver)        | nothing
+-  *  13 -  -    | nvptxcompiler | nothing                 | nothing
+-  *  -  13 *    | nvjitlink     | nvjitlink               | nvjitlink
+-  *  -  12 *    | nvjitlink     | deferred(nvjitlink)     | nothing
+-  *  -  -  yes  | driver        | deferred(driver)        | nothing
+-  *  -  -  -    | nothing       | nothing                 | nothing
+"""
+COMPONENTS: dict[str, dict[str, list[str]]] = {
+    "ptxas": {"13": ["13.5.37"], "-": []},
+    "nvlink": {"13": ["13.5.37"], "-": []},
+    "nvptxcompiler": {"13": ["13.5.37"], "-": []},
+    "nvJitLink": {"13": ["13.5.37"], "12": ["12.9.86"], "-": []},
+    "driver": {"yes": ["13.0"], "-": []},
+}
+NEEDS = {"bundle": (False, False), "link": (True, False), "relocatable": (True, True)}
+MACHINES = list(itertools.product(*COMPONENTS.values()))
+
+
+def equip(machine: Machine, presence: tuple[str, ...]) -> None:
+    machine.clear()
+    for (name, versions), key in zip(COMPONENTS.items(), presence, strict=True):
+        if versions[key]:
+            machine[name] = versions[key]
+
+
+def chosen_for(need: str, requested: str = "auto", configuration: Configuration | None = None) -> str:
+    needs_link, needs_relocatable_output = NEEDS[need]
+    try:
+        selected = select(
+            requested,
+            needs_link=needs_link,
+            needs_relocatable_output=needs_relocatable_output,
+            configuration=configuration or Configuration(),
+        )
+    except ToolchainError:
+        return "nothing"
+    assert selected.decisions[-1].verdict == "chosen"
+    return selected.provider.name
+
+
+def test_every_machine(machine: Machine) -> None:
+    rows = [[cell.split() for cell in line.split("|")] for line in TABLE.strip().splitlines()[1:]]
+    for presence in MACHINES:
+        matching = [row for row in rows if all(a in ("*", b) for a, b in zip(row[0], presence, strict=True))]
+        assert len(matching) == 1, presence
+        equip(machine, presence)
+        assert [chosen_for(need) for need in NEEDS] == [cell[0] for cell in matching[0][1:]], presence
+
+
+# What each provider takes, for a bundle, a link and a relocatable module; None where it cannot.
+TAKES: dict[str, list[set[str] | None]] = {
+    "subprocess": [{"ptxas"}, {"ptxas", "nvlink"}, {"ptxas", "nvlink"}],
+    "nvptxcompiler": [{"nvptxcompiler"}, None, None],
+    "nvjitlink": [{"nvJitLink"}, {"nvJitLink 13"}, {"nvJitLink 13"}],
+    "driver": [{"driver"}, None, None],
+    "subprocess+nvjitlink": [{"ptxas", "nvJitLink 13"}] * 3,
+    "nvptxcompiler+nvjitlink": [{"nvptxcompiler", "nvJitLink 13"}] * 3,
+    "deferred(nvjitlink)": [{"nvJitLink 12"}, {"nvJitLink 12"}, None],
+    "deferred(driver)": [{"driver"}, {"driver"}, None],
+}
+
+
+def test_every_request_on_every_machine(machine: Machine) -> None:
+    assert set(TAKES) == {*PROVIDER_NAMES} - {"auto"}
+    for presence in MACHINES:
+        equip(machine, presence)
+        here = set(machine) | {f"{name} {version.split('.')[0]}" for name, (version,) in machine.items()}
+        for requested, takes in TAKES.items():
+            for need, needed in zip(NEEDS, takes, strict=True):
+                expected = requested if needed is not None and needed <= here else "nothing"
+                assert chosen_for(need, requested) == expected, (presence, requested, need)
+
+
+@pytest.mark.parametrize("forbidden", FORBIDDABLE)
+def test_every_prohibition_on_every_machine(machine: Machine, forbidden: str) -> None:
+    """What is forbidden is as if it were not there."""
+    configuration = Configuration({"forbid": Setting([forbidden], "PARCUBIN_FORBID")})
+    tools = {
+        "subprocess": {"ptxas", "nvlink"},
+        "nvptxcompiler": {"nvptxcompiler"},
+        "nvjitlink": {"nvJitLink"},
+        "driver": {"driver"},
+        "deferred": set(),
+    }[forbidden]
+    for presence in MACHINES:
+        for need in NEEDS:
+            equip(machine, presence)
+            with_prohibition = chosen_for(need, configuration=configuration)
+            for tool in tools:
+                machine.pop(tool, None)
+            without_tools = chosen_for(need)
+            if forbidden == "deferred" and "deferred" in without_tools:
+                without_tools = "nothing"
+            assert with_prohibition == without_tools, (presence, need)
+
+
+def test_the_log_names_who_forbade(machine: Machine) -> None:
+    machine.update({"ptxas": [PTXAS_13], "nvJitLink": [PTXAS_13]})
+    configuration = Configuration({"forbid": Setting(["subprocess"], "PARCUBIN_FORBID")})
+    chosen = select(needs_link=True, configuration=configuration)
+    assert chosen.explain().splitlines()[0] == "  subprocess: rejected, forbidden by PARCUBIN_FORBID"
+    assert chosen.provider.name == "nvjitlink"
+
+
+def test_the_log_reads_like_an_explanation(machine: Machine) -> None:
+    machine.update({"ptxas": [PTXAS_13], "nvJitLink": [PTXAS_12]})
+    assert (
+        select(needs_link=True).explain()
+        == """\
+  ptxas 13.5.37: usable, /ptxas/13.5.37 (this Python's environment)
+  nvJitLink 12.9.86: usable, /nvJitLink/12.9.86 (this Python's environment)
+  nvlink: rejected, not found
+  nvJitLink 12.9.86 with ptxas 13.5.37: rejected, a linker must not be older than its assembler
+  nvptxcompiler: rejected, not found
+  nvjitlink (nvJitLink 12.9.86): rejected, it makes relocatable modules from 13.0 on only
+  deferred(nvjitlink): chosen, nvJitLink 12.9.86"""
+    )
+
+
+def test_the_environment_chooses_the_provider(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.update({"ptxas": [PTXAS_13], "nvJitLink": [PTXAS_13]})
+    monkeypatch.setenv("PARCUBIN_PROVIDER", "nvjitlink")
+    chosen = select(needs_link=True)
+    assert chosen.provider.name == "nvjitlink"
+    assert "provider nvjitlink: usable, asked for by PARCUBIN_PROVIDER" in chosen.explain()
+    assert select("subprocess+nvjitlink", needs_link=True).provider.name == "subprocess+nvjitlink"
+    monkeypatch.setenv("PARCUBIN_PROVIDER", "gcc")
+    with pytest.raises(UsageError, match=r"'gcc' \(PARCUBIN_PROVIDER asks for it\)"):
+        select(needs_link=True)
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_environment_gives_paths_and_forces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARCUBIN_PTXAS", "/mine/12.3.103")
+    with pytest.raises(ToolchainError, match="known to miscompile"):
+        select(needs_link=False)
+    monkeypatch.setenv("PARCUBIN_FORCE", "1")
+    chosen = select(needs_link=False)
+    assert "ptxas 12.3.103: usable, /mine/12.3.103 (PARCUBIN_PTXAS)" in chosen.explain()
+    assert select(needs_link=False, paths=ToolPaths(ptxas="/other/13.0.88")).provider.identity == "ptxas 13.0.88"
+
+
+@pytest.mark.parametrize(
+    ("driver", "identity"),
+    [((13, 0), "ptxas 13.5.37, nvJitLink 13.5.37"), ((12, 4), "ptxas 12.9.86, nvJitLink 12.9.86"), ((11, 8), None)],
+)
+def test_held_to_a_driver(machine: Machine, driver: tuple[int, int], identity: str | None) -> None:
+    machine.update({"ptxas": [PTXAS_13, PTXAS_12], "nvJitLink": [PTXAS_13, PTXAS_12], "driver": ["13.0"]})
+    if identity:
+        assert select(needs_link=True, driver=driver).provider.identity == identity
+    else:
+        with pytest.raises(ToolchainError, match=r"for a driver of CUDA 11\.8") as raised:
+            select(needs_link=True, driver=driver)
+        assert "makes what only drivers of CUDA 12.0 and later load" in raised.value.message
+        assert "parcubin[cuda12]" in raised.value.message
+
+
+def test_an_assembler_without_a_linker_says_what_it_can(machine: Machine) -> None:
+    machine.update({"ptxas": [PTXAS_13]})
+    with pytest.raises(ToolchainError, match=r"ptxas 13\.5\.37 compiles without a linker: write a bundle"):
+        select(needs_link=True)
+
+
+def test_a_library_that_cannot_be_built_is_passed_over(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shared_nvptxcompiler(static: Tool) -> Tool:
+        raise ToolchainError(f"There is no C++ compiler for {static.path}.")
+
+    monkeypatch.setattr(selection, "shared_nvptxcompiler", shared_nvptxcompiler)
+    machine.update({"nvJitLink": [PTXAS_13]})
+    path = ToolPaths(nvptxcompiler="/static/13.5.37/libnvptxcompiler_static.a")
+    with monkeypatch.context() as context:
+        context.setattr(Tool, "library", lambda name, path: Tool(name, path, Version(13, 5, 37)))
+        chosen = select(needs_link=True, paths=path)
+    assert chosen.provider.name == "nvjitlink"
+    assert "nvptxcompiler 13.5.37: rejected, There is no C++ compiler" in chosen.explain()

@@ -55,6 +55,10 @@ def compile_command(
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep every shard's LLVM IR, PTX, module and log in DIR.")
     ] = None,
+    driver: Annotated[
+        str | None,
+        typer.Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
@@ -83,7 +87,7 @@ def compile_command(
 
         with (
             nullcontext() if quiet else show_progress() as progress,
-            Compiler(target=arch, jobs=jobs, provider=provider, progress=progress) as compiler,
+            Compiler(target=arch, jobs=jobs, provider=provider, driver=driver, progress=progress) as compiler,
         ):
             program = compiler.compile(
                 inputs, options=options, output=emit, keep_going=keep_going, split=split, keep=keep

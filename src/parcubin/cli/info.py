@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,21 +10,41 @@ import typer
 from parcubin.cli.errors import exit_on_error, print_json
 
 if TYPE_CHECKING:
-    from parcubin.providers.selection import Selection
+    from parcubin.toolchain.version import Tool
+    from parcubin.workers.pool import WorkerPool
 
 
 def info_command(
     provider: Annotated[str, typer.Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Show the toolchain found, the provider chosen and why."""
-    with exit_on_error(as_json):
-        from parcubin.providers.selection import select
+    """Show the toolchain found, the driver, what is configured, the provider chosen and why.
 
+    Exit status: 0 something compiles here, 2 wrong usage or configuration, 3 no usable toolchain.
+    """
+    with exit_on_error(as_json):
+        from parcubin.configuration import read_configuration
+        from parcubin.errors import ToolchainError
+        from parcubin.workers.pool import WorkerPool
+
+        configuration = read_configuration()
         info = versions()
         info["toolchain"] = toolchain()
-        info["link"] = describe(select(provider, needs_link=True))
-        info["bundle"] = describe(select(provider, needs_link=False))
+        info["driver"] = driver()
+        info["configuration"] = [
+            {"setting": name, "value": setting.value, "origin": setting.origin}
+            for name, setting in configuration.settings.items()
+        ]
+        failures: list[ToolchainError] = []
+        with WorkerPool(1) as pool:  # a faulty library must not take this process down
+            for purpose, needs_link in (("link", True), ("bundle", False)):
+                try:
+                    info[purpose] = describe(provider, needs_link, info["driver"], pool)
+                except ToolchainError as error:
+                    info[purpose] = {"error": error.message}
+                    failures.append(error)
+        if len(failures) == 2:
+            raise failures[1]
         if as_json:
             print_json(info)
         else:
@@ -47,6 +68,7 @@ def toolchain() -> list[dict[str, str]]:
         "ptxas",
         "nvlink",
         "nvJitLink",
+        "nvptxcompiler",
         "nvptxcompiler_static",
         "libdevice",
         "libcudadevrt",
@@ -55,14 +77,34 @@ def toolchain() -> list[dict[str, str]]:
     return [{"component": component, "path": file.path, "origin": file.origin} for component, file in found if file]
 
 
-def describe(selection: Selection) -> dict[str, Any]:
-    """A choice as JSON: the provider with its tools' versions, `ptx_isa` as 90 for 9.0, and the decisions behind it."""
+def driver() -> dict[str, Any]:
+    """The installed driver as JSON: `cuda` is the release that it supports, [13, 0]; or `reason` why there is none."""
+    from parcubin.errors import ToolchainError
+    from parcubin.toolchain.driver import installed_driver
+
+    try:
+        found = installed_driver()
+    except ToolchainError as error:
+        return {"reason": error.message}
+    return {"cuda": list(found.cuda), "build": found.build}
+
+
+def describe(requested: str, needs_link: bool, installed: dict[str, Any], pool: WorkerPool) -> dict[str, Any]:
+    """A choice as JSON: the provider with its tools' versions, `ptx_isa` as 90 for 9.0, and the decisions behind it.
+
+    Raises:
+        ToolchainError: nothing fits.
+    """
+    from parcubin.providers.selection import select
+    from parcubin.workers.jobs import AskPtxVersion
+
+    selection = select(requested, needs_link=needs_link)
     provider = selection.provider
     return {
         "provider": provider.name,
         "identity": provider.identity,
-        "ptx_isa": provider.latest_ptx_isa_version(),
-        "warnings": list(selection.warnings),
+        "ptx_isa": pool.submit(AskPtxVersion(provider)).result(),
+        "warnings": [*selection.warnings, *too_new_for_driver(selection.tools, installed)],
         "decisions": [
             {"candidate": decision.candidate, "verdict": decision.verdict, "reason": decision.reason}
             for decision in selection.decisions
@@ -70,16 +112,49 @@ def describe(selection: Selection) -> dict[str, Any]:
     }
 
 
+def too_new_for_driver(tools: Sequence[Tool], installed: dict[str, Any]) -> list[str]:
+    """A warning when the installed driver cannot load what the tools make."""
+    from parcubin.toolchain.driver import can_load
+
+    if "cuda" not in installed:
+        return []
+    major, minor = installed["cuda"]
+    newer = [str(tool) for tool in tools if not can_load((major, minor), tool.version.major)]
+    if not newer:
+        return []
+    return [
+        f"The installed driver supports CUDA {major}.{minor} and cannot load what {' and '.join(newer)} make. Update "
+        f"the driver, or compile with --driver {major}.{minor}, which takes an older toolchain if there is one."
+    ]
+
+
 def print_text(info: dict[str, Any]) -> None:
     """The same for people."""
     print(f"parcubin {info['parcubin']}, LLVM {info['llvm']}\n")
     for found in info["toolchain"]:
         print(f"{found['component']:<21} {found['path']} ({found['origin']})")
+    installed = info["driver"]
+    print(f"{'driver':<21} {_driver_text(installed)}")
+    for setting in info["configuration"]:
+        value = setting["value"]
+        text = ", ".join(value) if isinstance(value, list) else str(value).lower() if value in (True, False) else value
+        print(f"{setting['setting']:<21} {text} (set by {setting['origin']})")
     for purpose, heading in (("link", "To link"), ("bundle", "For a bundle")):
         chosen = info[purpose]
+        if "error" in chosen:
+            print(f"\n{heading}: nothing\n{chosen['error']}")
+            continue
         major, minor = divmod(chosen["ptx_isa"], 10)
         print(f"\n{heading}: {chosen['provider']}, PTX ISA up to {major}.{minor}")
         for decision in chosen["decisions"]:
             print(f"    {decision['candidate']}: {decision['verdict']}, {decision['reason']}")
         for warning in chosen["warnings"]:
             print(f"    warning: {warning}")
+
+
+def _driver_text(installed: dict[str, Any]) -> str:
+    if "cuda" not in installed:
+        reason: str = installed["reason"]
+        return reason
+    major, minor = installed["cuda"]
+    return f"supports CUDA {major}.{minor}" + (f" ({installed['build']})" if installed["build"] else "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -39,5 +41,6 @@ def _options(
 
 
 def main() -> None:
-    """The `parcubin` executable."""
+    """The `parcubin` executable. SIGTERM unwinds as Ctrl-C does, so that workers and temporary files go."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     app(prog_name="parcubin")

@@ -56,7 +56,8 @@ _STO_SPACE_MASK = 0xE0
 _EIATTR_FRAME_SIZE = 0x11
 _EIATTR_MIN_STACK_SIZE = 0x12
 _EIATTR_REGCOUNT = 0x2F
-_EIFMT_SIZED = 4  # attributes of the formats 1, 2 and 3 take four bytes in all
+_EIATTR_NUM_BARRIERS = 0x4C
+_EIFMT_SIZED = 4  # attributes of the formats 1, 2 and 3 take four bytes in all, the value included
 _STACK_UNKNOWN = 0xFFFFFFFF  # recursion or indirect calls
 
 _HOST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -208,22 +209,34 @@ class _Elf:
             name = "" if kind == _STT_SECTION else self._string(strings, offset)
             yield _RawSymbol(name, kind, info >> 4, other, section, value, size)
 
-    def attributes(self) -> Iterator[tuple[int, int, int]]:
-        """The `.nv.info` attributes that give a symbol (by its index) a value: (attribute, symbol, value)."""
-        if ".nv.info" not in self.section_names:
-            return
-        data = self._contents(self.sections[self.section_names.index(".nv.info")])
+    def attributes_of_symbols(self) -> Iterator[tuple[int, int, int]]:
+        """What `.nv.info` says of symbols, which it names by their index: (attribute, symbol, value)."""
+        if ".nv.info" in self.section_names:
+            for attribute, value in self._attributes(self.sections[self.section_names.index(".nv.info")]):
+                if isinstance(value, bytes) and len(value) == 8:
+                    yield attribute, *struct.unpack("<II", value)
+
+    def attributes_of_kernels(self) -> Iterator[tuple[int, int, int]]:
+        """What each kernel's own `.nv.info` says in a single number: (attribute, code section, value)."""
+        for section, name in zip(self.sections, self.section_names, strict=True):
+            if name.startswith(".nv.info."):
+                for attribute, value in self._attributes(section):
+                    if isinstance(value, int):
+                        yield attribute, section.info, value
+
+    def _attributes(self, section: _Section) -> Iterator[tuple[int, int | bytes]]:
+        data = self._contents(section)
         position = 0
         while position + 4 <= len(data):
-            kind, attribute, size = struct.unpack_from("<BBH", data, position)
+            kind, attribute, value = struct.unpack_from("<BBH", data, position)
             position += 4
             if kind != _EIFMT_SIZED:
+                yield attribute, value
                 continue
-            if position + size > len(data):
-                raise _FormatError("its .nv.info section is damaged")
-            if size == 8:
-                yield attribute, *struct.unpack_from("<II", data, position)
-            position += size
+            if position + value > len(data):
+                raise _FormatError("a .nv.info section is damaged")
+            yield attribute, data[position : position + value]
+            position += value
 
     def _section(self, index: int) -> _Section:
         if index >= len(self.sections):
@@ -302,9 +315,13 @@ def _kernels(elf: _Elf, kind: CubinKind, sm: int, symbols: list[_RawSymbol]) -> 
         _EIATTR_FRAME_SIZE: frame,
         _EIATTR_MIN_STACK_SIZE: cumulative_stack,
     }
-    for attribute, index, value in elf.attributes():
+    for attribute, index, value in elf.attributes_of_symbols():
         if attribute in by_attribute:
             by_attribute[attribute][index] = value
+
+    barriers = {
+        section: value for attribute, section, value in elf.attributes_of_kernels() if attribute == _EIATTR_NUM_BARRIERS
+    }
 
     # A kernel's shared memory is the section whose sh_info is the kernel's code section.
     shared = {
@@ -331,6 +348,7 @@ def _kernels(elf: _Elf, kind: CubinKind, sm: int, symbols: list[_RawSymbol]) -> 
             stack_bytes=None if stack == _STACK_UNKNOWN else stack,
             spill_bytes=None,
             code_bytes=code.size,
+            barriers=code.flags >> 20 & 0x7F if elf.abi_version <= _ABI_VERSION_1 else barriers.get(symbol.section, 0),
         )
     return kernels
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from parcubin.errors import InputError
+from parcubin.errors import PtxSyntaxError
 from parcubin.ptx_syntax import (
     COMMENT,
     GAP,
@@ -100,7 +100,7 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
         name: what messages call it.
 
     Raises:
-        InputError: there is no `.version` directive, so this is no PTX.
+        PtxSyntaxError: there is no `.version` directive, so this is no PTX.
     """
     data = text.encode("utf-8", "surrogateescape")
     version: re.Match[str] | None = None
@@ -129,7 +129,7 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
         if statement.body is not None and not head.startswith(".section"):
             code.append(without_comments(data[statement.body : statement.end]))
     if version is None:
-        raise InputError(f"{name} is not PTX: it has no .version directive.", input_name=name)
+        raise PtxSyntaxError(f"{name} is not PTX: it has no .version directive.", line=1)
 
     undefined = declared.keys() - kernels.keys() - functions.keys()
     reader = UseReader(kernels.keys() | functions.keys() | undefined, variables.keys())

@@ -10,14 +10,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from parcubin.errors import InputError, TargetUnsupportedError
+from parcubin.errors import InputError
 from parcubin.lower.libdevice import libdevice_functions
+from parcubin.lower.targets import check_target
 from parcubin.model import CompilationOptions, Target
+from parcubin.split.llvm_global import Global
+from parcubin.split.llvm_text import plain_name
 
 TRIPLE = "nvptx64-nvidia-cuda"
 BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 _PARSE_ERROR = re.compile(r"<string>:(\d+):\d+: error: (.*)")
+_ALIAS = re.compile(r"^@.* = .*\balias ", re.M)
+_POINTER_TO_SHARED = "ptr addrspace(3)"
+_LOCAL = ("internal", "private")
+_DISCARDABLE = ("linkonce_any", "linkonce_odr", "available_externally")
+_FLUSH_TO_ZERO = '"denormal-fp-math-f32"="preserve-sign"'
 _CALL_NUMBER = re.compile(r"(// callseq |\bprototype_)(\d+)(?=[, :;\n])")
 _DEBUG_TARGET = re.compile(r"^(\.target [^\n]*), debug$", re.M)
 
@@ -84,13 +92,14 @@ def lower(
         target: the architecture.
         options: optimisation level, inlining threshold, flush-to-zero, debug info.
         ptx_version: PTX ISA version to emit, 90 for 9.0.
-        keep: functions that stay visible; all others become internal.
+        keep: kernels and functions that stay visible; all others become internal, and so does shared memory.
         libdevice: NVIDIA's device library; None when it was not found.
         name: what messages call the shard.
 
     Raises:
-        InputError: the IR does not parse or verify, or needs libdevice and there is none.
-        TargetUnsupportedError: LLVM does not know the target.
+        InputError: the IR does not parse or verify, does not define what must be kept, or needs libdevice and there
+            is none.
+        TargetUnsupportedError: LLVM does not know the target, or cannot emit PTX of that version for it.
     """
     llvm = _llvm()
     clock = time.process_time()
@@ -101,17 +110,22 @@ def lower(
     def parsed(text: str, what: str) -> Any:
         module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
         module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+        _make_visible(module, keep)
         return module
 
     module, *others = [parsed(text, part) for part, text in parts]
     _link(module, others, name)
-    needed = frozenset(f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_"))
+    needed = frozenset(n for f in module.functions if f.is_declaration and (n := _name(f)).startswith("__nv_"))
     if needed:
         _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
-    for function in module.functions:
-        if not function.is_declaration and function.name not in keep:
-            function.visibility = "default"
-            function.linkage = "internal"
+    defined = {_name(f) for f in module.functions if not f.is_declaration}
+    if any(_ALIAS.search(text) for _, text in parts):
+        text, aliases = _with_internal_aliases(module, keep)
+        module = _parse_into(context, text, name)
+        defined |= aliases
+    if missing := sorted(keep - defined):
+        raise InputError(f"{name} lacks {', '.join(missing)}.", kernels=missing)
+    _make_internal(module, keep)
     _verify(module, name)
     seconds["parse"] = time.process_time() - clock
 
@@ -151,9 +165,10 @@ def with_flush_to_zero(text: str) -> str:
             end = _parameters_end(line)
             rest = re.match(r"(?: (?:local_)?unnamed_addr)?(?: addrspace\(\d+\))?", line[end:])
             end += rest.end() if rest else 0
-            line = f'{line[:end]} "denormal-fp-math-f32"="preserve-sign"{line[end:]}'
+            line = f"{line[:end]} {_FLUSH_TO_ZERO}{line[end:]}"
         lines.append(line)
-    text = "\n".join(lines)
+    # An attribute that the function has already, in its attribute group, would win.
+    text = re.sub(r'"denormal-fp-math-f32"="[^"]*"', _FLUSH_TO_ZERO, "\n".join(lines))
     flag = '!{i32 4, !"nvvm-reflect-ftz", i32 1}'
     text, found = re.subn(r'!\{i32 \d+, !"nvvm-reflect-ftz", i32 \d+\}', flag, text)
     if found:
@@ -179,12 +194,7 @@ def _parameters_end(header: str) -> int:
 
 @cache
 def _target_machine(target: Target, opt_level: int, ptx_version: int) -> Any:
-    known = known_processors()
-    if target.name not in known:
-        raise TargetUnsupportedError(
-            f"{llvm_version()} does not know the target {target}. The newest that it knows is {known[-1]}; "
-            "use PTX as the input, or an older target."
-        )
+    check_target(target, ptx_version, llvm_version())
     return (
         _llvm()
         .Target.from_triple(TRIPLE)
@@ -192,21 +202,48 @@ def _target_machine(target: Target, opt_level: int, ptx_version: int) -> Any:
     )
 
 
-def known_processors() -> tuple[str, ...]:
-    """The targets of LLVM 22 (llvm/lib/Target/NVPTX/NVPTX.td), oldest first. LLVM itself answers an unknown one with a
-    note and goes on, so it is checked before."""
-    plain = (20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89)
-    families = (100, 101, 103, 110, 120, 121)
-    return (
-        *(f"sm_{n}" for n in plain),
-        "sm_90",
-        "sm_90a",
-        *(f"sm_{n}{suffix}" for n in families for suffix in ("", "a", "f")),
-    )
+def _make_visible(module: Any, keep: Set[str]) -> None:
+    """Makes sure that LLVM neither renames nor drops what must stay."""
+    for function in module.functions:
+        if _name(function) in keep and not function.is_declaration:
+            if function.linkage.name in _LOCAL:
+                function.linkage = "external"
+            elif function.linkage.name in _DISCARDABLE:
+                function.linkage = "weak_odr"
 
 
-LATEST_PTX_VERSION = 90
-"""Newest PTX ISA version that LLVM 22 emits (NVPTX.td)."""
+def _make_internal(module: Any, keep: Set[str]) -> None:
+    """Makes everything internal of which each shard has a copy: functions and shared memory."""
+    for symbol in (*module.functions, *module.global_variables):
+        if symbol.is_declaration or _name(symbol) in keep:
+            continue
+        if symbol.is_function or str(symbol.type) == _POINTER_TO_SHARED:
+            symbol.visibility = "default"  # internal symbols may have no other
+            symbol.linkage = "internal"
+
+
+def _with_internal_aliases(module: Any, keep: Set[str]) -> tuple[str, frozenset[str]]:
+    """The text of the module with all aliases internal but those that must stay, and the names of those. llvmlite gives
+    no access to aliases."""
+    lines = str(module).split("\n")
+    kept: set[str] = set()
+    for number, line in enumerate(lines):
+        if _ALIAS.match(line):
+            alias = Global.parse(line)
+            name = plain_name(alias.name)
+            kept |= keep & {name}
+            lines[number] = alias.definition("external" if name in keep else "internal")
+    return "\n".join(lines), frozenset(kept)
+
+
+def _name(symbol: Any) -> str:
+    """The symbol's name, without the `\\01` that says that an object file has it as it is; empty when it is not text,
+    which no kernel's can be."""
+    try:
+        name: str = symbol.name
+    except UnicodeDecodeError:
+        return ""
+    return name.removeprefix("\1")
 
 
 def _parse(source: str | bytes, name: str) -> Any:

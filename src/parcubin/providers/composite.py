@@ -17,11 +17,13 @@ from parcubin.model import (
     Target,
 )
 from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.link_inputs import compile_link_inputs
 
 
 @dataclass(frozen=True)
 class CompositeProvider:
-    """Compiles with its first member; relocatable modules and links go to the first member that can do them.
+    """Compiles with its first member; relocatable modules and links go to the first member that can do them. PTX that
+    comes to a link is compiled by the member that makes relocatable modules, in parallel.
 
     Attributes:
         members: the providers, preferred first.
@@ -76,7 +78,7 @@ class CompositeProvider:
     def compile_and_link(self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions) -> Assembly:
         for member in self.members:
             if member.supports_compile_and_link:
-                return member.compile_and_link(target, inputs, options)
+                return member.compile_and_link(target, self._compiled(target, inputs, options), options)
         raise self._unavailable("link")
 
     def link_to_relocatable_module(
@@ -84,11 +86,18 @@ class CompositeProvider:
     ) -> RelocatableModule:
         for member in self.members:
             if member.supports_link_to_relocatable_module:
-                return member.link_to_relocatable_module(target, inputs, options)
+                return member.link_to_relocatable_module(target, self._compiled(target, inputs, options), options)
         raise self._unavailable("link to a relocatable module")
 
     def latest_ptx_isa_version(self) -> int:
         return min(member.latest_ptx_isa_version() for member in self.members)
+
+    def _compiled(
+        self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions
+    ) -> Sequence[LinkInput]:
+        if not self.supports_compile_to_relocatable_module:
+            return inputs
+        return compile_link_inputs(self, target, inputs, options)
 
     def _unavailable(self, operation: str) -> UnavailableError:
         return UnavailableError(f"None of the members of {self.name} ({self.identity}) can {operation}.")

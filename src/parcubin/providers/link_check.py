@@ -13,12 +13,8 @@ from parcubin.errors import InputError, LinkCheckError, UnresolvedSymbolError
 from parcubin.inspect.checks import check_after_link, check_before_link
 from parcubin.inspect.cubin import Binding, CubinInfo, CubinKind, Symbol, SymbolKind, read_cubin
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
-from parcubin.model import DeferredModule, KernelInfo, LinkInput, Ptx, RelocatableModule
-
-
-def input_name(link_input: LinkInput) -> str:
-    """What messages call a link input."""
-    return link_input.ptx.name if isinstance(link_input, DeferredModule) else link_input.name
+from parcubin.model import KernelInfo, LinkInput, Ptx
+from parcubin.providers.link_inputs import as_relocatable_or_ptx, input_name
 
 
 def check_inputs(inputs: Sequence[LinkInput]) -> list[CubinInfo]:
@@ -27,7 +23,8 @@ def check_inputs(inputs: Sequence[LinkInput]) -> list[CubinInfo]:
     Raises:
         DuplicateSymbolError: two inputs define a symbol strongly.
         LinkCheckError: inputs disagree about a symbol.
-        InputError: an input is not what it should be, or there is none.
+        InputError: an input is not a relocatable module, or there is none.
+        PtxSyntaxError: an input is not PTX at all.
     """
     if not inputs:
         raise InputError("There is nothing to link.")
@@ -67,20 +64,15 @@ def check_output(cubin: bytes, inputs: Sequence[CubinInfo], *, relocatable: bool
     check_after_link(info, [k for i in inputs for k in i.kernels], [])
 
 
-def as_relocatable_or_ptx(link_input: LinkInput) -> RelocatableModule | Ptx:
-    """A link input with its deferral undone."""
-    return link_input.ptx if isinstance(link_input, DeferredModule) else link_input
-
-
 def _info(link_input: LinkInput) -> CubinInfo:
-    link_input = as_relocatable_or_ptx(link_input)
-    if isinstance(link_input, Ptx):
-        return _ptx_info(scan_ptx(link_input.text, link_input.name))
-    info = read_cubin(link_input.cubin, link_input.name)
+    module = as_relocatable_or_ptx(link_input)
+    if isinstance(module, Ptx):
+        return _ptx_info(scan_ptx(module.text, module.name))
+    info = read_cubin(module.cubin, module.name)
     if info.kind is CubinKind.ASSEMBLY:
         raise InputError(
-            f"{link_input.name} is not a relocatable module: it was already linked and cannot be linked again.",
-            input_name=link_input.name,
+            f"{module.name} is not a relocatable module: it was already linked and cannot be linked again.",
+            input_name=module.name,
         )
     return info
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from parcubin.errors import (
     CompileError,
     LinkCheckError,
     ParcubinError,
-    PtxSyntaxError,
     ToolchainError,
     UnavailableError,
 )
@@ -27,14 +25,10 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
-from parcubin.providers.link_check import (
-    as_relocatable_or_ptx,
-    check_inputs,
-    check_output,
-    input_name,
-    unresolved,
-)
-from parcubin.toolchain.logs import check_spills, diagnostics, failure, supported_ptx_version
+from parcubin.providers.link_check import check_inputs, check_output, unresolved
+from parcubin.providers.link_inputs import as_relocatable_or_ptx, input_name
+from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
+from parcubin.toolchain.logs import check_spills, diagnostics, failure
 from parcubin.toolchain.version import Tool
 
 # nvJitLinkResult and nvJitLinkInputType of nvJitLink.h; the values are the same from 12.0 to 13.5.
@@ -101,7 +95,7 @@ class NvJitLinkProvider:
         return RelocatableModule(cubin, RelocatableKind.PLAIN, "linked modules", log)
 
     def latest_ptx_isa_version(self) -> int:
-        return _latest_ptx_isa_version(self.library)
+        return ask_latest_ptx_isa_version(self)
 
     def _link(
         self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions, *, relocatable: bool
@@ -112,8 +106,6 @@ class NvJitLinkProvider:
                 "ptxas, or defer the compilation to the link."
             )
         symbols = check_inputs(inputs)
-        for link_input in inputs:
-            _check_ptx(as_relocatable_or_ptx(link_input))
         cubin, log = _run(self.library, target, inputs, _options(target, options, relocatable=relocatable))
         check_output(cubin, symbols, relocatable=relocatable, tool=str(self.library), log=log)
         if not relocatable and self.library.version.release < (12, 5) and (missing := unresolved(inputs, log)):
@@ -137,12 +129,6 @@ def _options(target: Target, options: CompilationOptions, *, relocatable: bool) 
     if options.max_registers is not None:
         arguments.append(f"-maxrregcount={options.max_registers}")
     return arguments
-
-
-def _check_ptx(module: RelocatableModule | Ptx) -> None:
-    """Refuses what is no PTX at all; 12.0 crashes on it."""
-    if isinstance(module, Ptx) and not re.search(r"^\s*\.version\b", module.text, re.MULTILINE):
-        raise PtxSyntaxError(f"{module.name} is not PTX: it has no .version directive.", line=1)
 
 
 def _subject(inputs: Sequence[LinkInput]) -> str:
@@ -270,14 +256,3 @@ def _error(
     if len(concerned) == len(inputs) and (missing := unresolved(inputs, log)):
         return missing  # 12.4 writes the names to standard error only
     return error
-
-
-@lru_cache
-def _latest_ptx_isa_version(library: Tool) -> int:
-    ptx = Ptx(".version 99.9\n.target sm_80\n.address_size 64\n", "the question for its PTX version")
-    try:
-        NvJitLinkProvider(library).compile(Target("sm_80"), ptx, CompilationOptions())
-    except CompileError as error:
-        if (version := supported_ptx_version(error.log)) is not None:
-            return version
-    raise ToolchainError(f"{library} does not say which PTX version it supports.")

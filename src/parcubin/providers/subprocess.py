@@ -8,12 +8,10 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from parcubin.errors import CompileError, InternalCompilerError, ToolchainError, UnavailableError
+from parcubin.errors import InternalCompilerError, ToolchainError, UnavailableError
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -23,8 +21,11 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
-from parcubin.providers.link_check import as_relocatable_or_ptx, check_inputs, check_output, input_name
-from parcubin.toolchain.logs import check_spills, crash, failure, supported_ptx_version
+from parcubin.providers.link_check import check_inputs, check_output
+from parcubin.providers.link_inputs import compile_link_inputs, input_name
+from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
+from parcubin.providers.ptxas_options import ptxas_options
+from parcubin.toolchain.logs import check_spills, crash, failure
 from parcubin.toolchain.version import Tool
 
 
@@ -94,25 +95,15 @@ class SubprocessProvider:
         return RelocatableModule(cubin, RelocatableKind.PLAIN, "linked modules", log)
 
     def latest_ptx_isa_version(self) -> int:
-        return _latest_ptx_isa_version(self.ptxas)
+        return ask_latest_ptx_isa_version(self)
 
     def _assemble(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
-        arguments = ["-v", "-arch", target.name, f"-O{0 if options.debug_info else options.opt_level}"]
-        if kind is not None:
-            arguments.append(f"-{kind.value}")
-        if options.debug_info:
-            arguments.append("-g")
-        if options.line_info:
-            arguments.append("-lineinfo")
-        if options.max_registers is not None:
-            arguments += ["-maxrregcount", str(options.max_registers)]
+        arguments = [*ptxas_options(target, options, kind), "input.ptx", "-o", "output.cubin"]
         with tempfile.TemporaryDirectory(prefix="parcubin-") as directory:
             Path(directory, "input.ptx").write_text(ptx.text, encoding="utf-8", errors="surrogateescape", newline="")
-            log = _run(
-                self.ptxas, [*arguments, "input.ptx", "-o", "output.cubin"], directory, target, ptx.name, ptx=ptx.text
-            )
+            log = _run(self.ptxas, arguments, directory, target, ptx.name, ptx=ptx.text)
             cubin = _output(self.ptxas, directory, log, ptx.name)
         if options.fail_on_spill:
             check_spills(log, ptx.name)
@@ -127,7 +118,7 @@ class SubprocessProvider:
                 "(pip install 'parcubin[cuda13]') or nvJitLink."
             )
         symbols = check_inputs(inputs)
-        modules = self._compiled(target, inputs, options)
+        modules = [m for m in compile_link_inputs(self, target, inputs, options) if isinstance(m, RelocatableModule)]
         names = [f"input-{i}.cubin" for i in range(len(modules))]  # nvlink drops kernels of -ewp objects named .o
         arguments = ["-v", "-arch", target.name]
         if relocatable:
@@ -151,22 +142,6 @@ class SubprocessProvider:
         log = "".join(m.log for m in modules) + log
         check_output(cubin, symbols, relocatable=relocatable, tool=str(self.nvlink), log=log)
         return cubin, log
-
-    def _compiled(
-        self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions
-    ) -> list[RelocatableModule]:
-        """The inputs with the PTX among them compiled; `-c`, which is right for any PTX."""
-
-        def compiled(link_input: LinkInput) -> RelocatableModule:
-            module = as_relocatable_or_ptx(link_input)
-            if isinstance(module, RelocatableModule):
-                return module
-            return self.compile_to_relocatable_module(target, module, options, RelocatableKind.PLAIN)
-
-        if sum(not isinstance(i, RelocatableModule) for i in inputs) < 2:
-            return [compiled(i) for i in inputs]
-        with ThreadPoolExecutor(os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()) as pool:
-            return list(pool.map(compiled, inputs))
 
 
 def _run(
@@ -217,14 +192,3 @@ def _output(tool: Tool, directory: str, log: str, subject: str) -> bytes:
     if not cubin:
         raise InternalCompilerError(f"{tool} reported success on {subject} but wrote no output.", log=log)
     return cubin
-
-
-@lru_cache
-def _latest_ptx_isa_version(ptxas: Tool) -> int:
-    ptx = Ptx(".version 99.9\n.target sm_80\n.address_size 64\n", "the question for its PTX version")
-    try:
-        SubprocessProvider(ptxas).compile(Target("sm_80"), ptx, CompilationOptions())
-    except CompileError as error:
-        if (version := supported_ptx_version(error.log)) is not None:
-            return version
-    raise ToolchainError(f"{ptxas} does not say which PTX version it supports.")

@@ -6,8 +6,9 @@ format it works on.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +21,9 @@ PlanKind = Literal["bundle", "link", "relocatable"]
 
 Node = tuple[int, str]
 """A symbol of one module of the program: the module's index and the symbol's name there."""
+
+_STRENGTH = {Binding.DISCARDABLE: 0, Binding.WEAK: 1, Binding.STRONG: 2}
+_IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def plan_shards(
         outlines: the program's modules.
         kind: "bundle": shards that stand alone; "link": shards of one linked CUBIN; "relocatable": likewise, with the
             modules' external device functions kept callable.
-        split: False for one shard.
+        split: False for one shard of each dialect.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
 
@@ -97,87 +101,83 @@ def plan_shards(
         DuplicateSymbolError: two modules define a symbol strongly.
     """
     graph = _Graph(outlines)
-    whole = [m for m, o in enumerate(outlines) if o.whole_reason is not None]
     roots = _roots(graph, kind)
     reached = {root: graph.closure([root]) for root in roots}
-    users: dict[int, list[int]] = defaultdict(list)
-    for root in roots:
-        for node in reached[root]:
-            users[node].append(root)
+    single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
+    users = _users(reached, single | graph.kernels)
 
     sets = _DisjointSets(roots)
-    sets.join(r for r in roots if any(graph.handles_function_pointers(n) for n in reached[r]))
+    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
+    for dialect in {o.dialect for o in outlines}:
+        spoken = [root for root in roots if graph.dialect(root) == dialect]
+        sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
+        if not split or any(outlines[m].dialect == dialect for m in rootless):
+            sets.join(spoken)
     for root in roots:
         if graph.symbol[root].is_alias:
-            sets.join([root, *(n for n in graph.successors(root) if n in reached)])
-    if not split:
-        sets.join(roots)
-    for module in whole:
-        sets.join(r for r in roots if any(graph.nodes[n][0] == module for n in reached[r]))
+            sets.join([root, *(node for node in graph.successors(root) if node in reached)])
+    for whole in graph.whole_modules.values():
+        sets.join(root for root in roots if not whole.isdisjoint(reached[root]))
     for node, node_users in users.items():
-        if graph.symbol[node].kind is SymbolKind.KERNEL or (
-            graph.is_single(node, kind, once) and (kind == "bundle" or not graph.can_be_shared(node))
-        ):
+        if node in graph.kernels or kind == "bundle" or not graph.can_be_shared(node):
             sets.join(node_users)
-    shared = {
-        node
-        for node, node_users in users.items()
-        if graph.is_single(node, kind, once) and len({sets.find(user) for user in node_users}) > 1
-    }
+    shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
 
     components: dict[int, list[int]] = defaultdict(list)
     for root in roots:
         components[sets.find(root)].append(root)
+    by_environment: dict[str, list[Member]] = defaultdict(list)
     lone_variables: dict[str, set[int]] = defaultdict(set)
     for node in shared:
-        lone_variables[graph.dialect(node)].add(node)
-    by_environment: dict[str, list[Member]] = defaultdict(list)
-    for roots_of_one in components.values():
-        if all(graph.symbol[r].kind is SymbolKind.VARIABLE for r in roots_of_one):
-            lone_variables[graph.dialect(roots_of_one[0])].update(roots_of_one)
+        lone_variables[graph.environment(node)].add(node)
+    for component in components.values():
+        environment = graph.environment(component[0])
+        if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
+            lone_variables[environment].update(component)
         else:
-            environment = outlines[graph.nodes[roots_of_one[0]][0]].environment
-            by_environment[environment].append(graph.member(roots_of_one, shared))
-    grouping = Grouping(graph.plain_name, lambda node: graph.symbol[node].cost, lambda node: graph.closure([node]))
+            by_environment[environment].append(graph.member(component, reached, shared))
+    grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
     shards = [
-        _shard(graph, group, shared)
+        _shard(graph, group, shared, rootless)
         for environment in sorted(by_environment)
         for group in grouping.groups(by_environment[environment])
     ]
     shards.sort(key=lambda s: (s.kernels, s.exports))
     shards[:0] = [
-        _shard(graph, [graph.member(sorted(variables), set())], set())
+        _shard(graph, [graph.member(sorted(variables), {}, shared - variables)], shared - variables, rootless)
         for _, variables in sorted(lone_variables.items())
     ]
     rename: list[dict[str, str]] = [{} for _ in outlines]
-    for node in sorted(shared):
-        module, name = graph.nodes[node]
-        if graph.symbol[node].binding is Binding.LOCAL:
-            rename[module][name] = graph.visible_name(node)
-    if kind != "bundle":
-        for node, name in graph.distinct_names().items():
-            module, old = graph.nodes[node]
-            rename[module][old] = name
+    names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
+    for node, name in names.items():
+        module, old = graph.nodes[node]
+        rename[module][old] = name
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
-        variables=frozenset(graph.plain_name(n) for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
-        mergeable=frozenset(graph.plain_name(n) for n in users if graph.symbol[n].sharing is Sharing.MERGE),
+        variables=frozenset(graph.plain[n] for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
+        mergeable=frozenset(
+            graph.plain[n]
+            for n, symbol in enumerate(graph.symbol)
+            if symbol.defined and symbol.sharing is Sharing.MERGE
+        ),
     )
 
 
 @dataclass
 class _Graph:
-    """The symbols of all modules, with references resolved across modules."""
+    """The symbols of all modules, with references resolved across modules. A node is an index into its lists."""
 
     outlines: Sequence[Outline]
 
     def __post_init__(self) -> None:
         self.nodes: list[Node] = [(m, s) for m, o in enumerate(self.outlines) for s in o.symbols]
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
-        index = {node: i for i, node in enumerate(self.nodes)}
+        self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
+        self.cost: list[int] = [symbol.cost for symbol in self.symbol]
         self._definition = self._strongest_definitions()
-        self._local_names = Counter(self.plain_name(i) for i, s in enumerate(self.symbol) if s.defined)
+        self._refuse_names_defined_twice()
+        index = {node: i for i, node in enumerate(self.nodes)}
         self._successors: list[list[int]] = []
         self.called_across_dialects: set[int] = set()
         for i, (module, _) in enumerate(self.nodes):
@@ -189,53 +189,82 @@ class _Graph:
                 else:
                     self.called_across_dialects.add(definition)
             self._successors.append(successors)
+        self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
+        functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
+        self.pointer_nodes = {
+            i
+            for i, symbol in enumerate(self.symbol)
+            if symbol.calls_indirectly or any(index[self.nodes[i][0], a] in functions for a in symbol.addresses)
+        }
+        self.whole_modules = {
+            m: {i for i, node in enumerate(self.nodes) if node[0] == m}
+            for m, outline in enumerate(self.outlines)
+            if outline.whole_reason is not None
+        }
 
     def _strongest_definitions(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for i, symbol in enumerate(self.symbol):
             if not symbol.defined or symbol.binding is Binding.LOCAL:
                 continue
-            other = found.setdefault(self.plain_name(i), i)
+            other = found.setdefault(self.plain[i], i)
             if other == i:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
-                names = [self.outlines[self.nodes[n][0]].name for n in (other, i)]
-                what = "kernel" if symbol.kind is SymbolKind.KERNEL else symbol.kind.name.lower()
-                raise DuplicateSymbolError(
-                    f"The {what} '{self.plain_name(i)}' is defined twice: in {names[0]} and in {names[1]}. "
-                    "Rename one of them, or leave one input out.",
-                    kernels=[self.plain_name(i)] if symbol.kind is SymbolKind.KERNEL else [],
-                    input_name=names[1],
-                )
-            if symbol.binding is Binding.STRONG or self.symbol[other].binding is Binding.DISCARDABLE:
-                found[self.plain_name(i)] = i
+                raise self._defined_twice(other, i)
+            if _STRENGTH[symbol.binding] > _STRENGTH[self.symbol[other].binding]:
+                found[self.plain[i]] = i
         return found
+
+    def _refuse_names_defined_twice(self) -> None:
+        """Names that the host looks up are unique in the program, local ones too."""
+        found: dict[str, int] = {}
+        for i, symbol in enumerate(self.symbol):
+            if self.is_host_variable(i) or (
+                symbol.kind is SymbolKind.KERNEL and symbol.defined and self.definition(i) == i
+            ):
+                other = found.setdefault(self.plain[i], i)
+                if other != i:
+                    raise self._defined_twice(other, i)
+
+    def _defined_twice(self, first: int, second: int) -> DuplicateSymbolError:
+        symbol = self.symbol[second]
+        name = self.plain[second]
+        modules = [self.outlines[self.nodes[i][0]].name for i in (first, second)]
+        return DuplicateSymbolError(
+            f"The {symbol.kind.name.lower()} '{name}' is defined twice: in {modules[0]} and in {modules[1]}. "
+            "Rename one of them, or leave one input out.",
+            kernels=[name] if symbol.kind is SymbolKind.KERNEL else [],
+            input_name=modules[1],
+        )
 
     def definition(self, i: int) -> int | None:
         """The node that defines what node `i` names; None when no module does."""
         if self.symbol[i].binding is Binding.LOCAL:
             return i
-        return self._definition.get(self.plain_name(i))
+        return self._definition.get(self.plain[i])
 
     def is_own_definition(self, i: int) -> bool:
-        """Whether the module's own definition serves: it is the program's, or equal to it (`linkonce`)."""
-        symbol = self.symbol[i]
-        if symbol.defined and symbol.binding is Binding.DISCARDABLE and symbol.sharing is not Sharing.ONCE:
-            return True
-        return self.definition(i) == i
+        """Whether the module's own definition serves: it is the program's, or as good (`linkonce`)."""
+        definition = self.definition(i)
+        if definition is None or definition == i:
+            return definition == i
+        return all(
+            s.defined and s.binding is Binding.DISCARDABLE and s.sharing is not Sharing.ONCE
+            for s in (self.symbol[i], self.symbol[definition])
+        )
 
-    def plain_name(self, i: int) -> str:
-        module, name = self.nodes[i]
-        return self.outlines[module].plain_name(name)
+    def environment(self, i: int) -> str:
+        return self.outlines[self.nodes[i][0]].environment
+
+    def dialect(self, i: int) -> str:
+        return self.outlines[self.nodes[i][0]].dialect
 
     def successors(self, i: int) -> Sequence[int]:
         """What a node refers to directly."""
         return self._successors[i]
 
-    def dialect(self, i: int) -> str:
-        return self.outlines[self.nodes[i][0]].dialect
-
-    def closure(self, roots: Iterable[int], stop: Set[int] = frozenset()) -> set[int]:
+    def closure(self, roots: Iterable[int], stop: Set[int] = frozenset()) -> frozenset[int]:
         """Everything that the roots reach; what `stop` holds is reached and not passed through."""
         reached: set[int] = set()
         pending = list(roots)
@@ -245,20 +274,21 @@ class _Graph:
                 reached.add(node)
                 if node not in stop:
                     pending.extend(self._successors[node])
-        return reached
+        return frozenset(reached)
 
-    def member(self, roots: Sequence[int], shared: Set[int]) -> Member:
+    def member(self, roots: Sequence[int], reached: Mapping[int, frozenset[int]], shared: Set[int]) -> Member:
+        """The roots and what they reach.
+
+        Args:
+            reached: what is known of what roots reach.
+            shared: nodes that are not passed through.
+        """
+        known = reached.get(roots[0]) if len(roots) == 1 else None
         return Member(
-            name=min(map(self.plain_name, roots)),
-            reached=frozenset(self.closure(roots, stop=shared)),
+            name=min(self.plain[root] for root in roots),
+            reached=known if known and known.isdisjoint(shared) else self.closure(roots, stop=shared),
             own=frozenset(roots),
         )
-
-    def handles_function_pointers(self, i: int) -> bool:
-        symbol = self.symbol[i]
-        module = self.nodes[i][0]
-        symbols = self.outlines[module].symbols
-        return symbol.calls_indirectly or any(symbols[a].kind is SymbolKind.FUNCTION for a in symbol.addresses)
 
     def is_host_variable(self, i: int) -> bool:
         symbol = self.symbol[i]
@@ -280,43 +310,49 @@ class _Graph:
             case Sharing.COPY_UNLESS_LINKED:
                 return kind != "bundle"
             case Sharing.MERGE:
-                return kind == "bundle" and self.plain_name(i) in once
+                return kind == "bundle" and self.plain[i] in once
             case Sharing.COPY:
                 return False
 
     def can_be_shared(self, i: int) -> bool:
-        """Whether a link can refer to the variable from several shards: by its own name, which must then be the only
-        one of its kind, or by a new one."""
+        """Whether a link can refer to the variable from several shards: by a new name, or by its own, under which a
+        local variable must become visible."""
         symbol = self.symbol[i]
-        return (
-            symbol.binding is not Binding.LOCAL
-            or symbol.sharing is not Sharing.ONCE
-            or self._local_names[self.plain_name(i)] == 1
-        )
+        if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
+            return True
+        return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
 
-    def visible_name(self, i: int) -> str:
-        """The name under which several shards share a local variable. It depends on the definition alone, unless
-        another module has an equal one."""
-        module, name = self.nodes[i]
-        symbol = self.symbol[i]
-        if symbol.sharing is Sharing.ONCE:
-            return name
-        plain = re.sub(r"[^\w$]", "_", self.plain_name(i))
-        twins = [m for m, o in enumerate(self.outlines) if o.symbols.get(name) == symbol]
-        ordinal = f"_{twins.index(module)}" if len(twins) > 1 else ""
-        return f"{plain}__parcubin_shared{ordinal}"
+    def visible_names(self, shared: Set[int], users: Mapping[int, Sequence[int]]) -> dict[int, str]:
+        """The names under which several shards share local variables. A name depends on the variable's own alone,
+        unless other modules have shared variables of that name."""
+        names: dict[int, str] = {}
+        twins: dict[str, list[int]] = defaultdict(list)
+        for node in shared:
+            symbol = self.symbol[node]
+            if symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE:
+                names[node] = symbol.name
+            elif symbol.binding is Binding.LOCAL:
+                twins[symbol.name].append(node)
+        for name, nodes in twins.items():
+            digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+            stem = f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)}__parcubin_{digest}"
+            nodes.sort(key=lambda node: (min(self.plain[user] for user in users[node]), node))
+            for number, node in enumerate(nodes):
+                names[node] = f"_{stem}_{number}" if number else f"_{stem}"
+        return names
 
     def distinct_names(self) -> dict[int, str]:
         """New names for local variables of different modules that a linker would merge because they are named alike."""
-        found: dict[str, int] = Counter()
-        names: dict[int, str] = {}
+        twins: dict[str, list[int]] = defaultdict(list)
         for i, symbol in enumerate(self.symbol):
             if symbol.defined and symbol.sharing is Sharing.MERGE and symbol.binding is Binding.LOCAL:
-                number = found[symbol.name]
-                found[symbol.name] += 1
-                if number:
-                    names[i] = f"{symbol.name}__parcubin_{number}"
-        return names
+                twins[symbol.name].append(i)
+        return {
+            node: f"{name}__parcubin_{number}"
+            for name, nodes in twins.items()
+            for number, node in enumerate(nodes)
+            if number
+        }
 
 
 class _DisjointSets:
@@ -354,9 +390,25 @@ def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
     ]
 
 
-def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int]) -> Shard:
+def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:
+    """For each node, the roots that reach it."""
+    users: dict[int, list[int]] = {node: [] for node in nodes}
+    for root, closure in reached.items():
+        for node in closure & nodes:
+            users[node].append(root)
+    return users
+
+
+def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: Set[int]) -> Shard:
+    """The shard of some members.
+
+    Args:
+        shared: nodes that are defined elsewhere.
+        always: modules that are a part of every shard of their dialect.
+    """
     roots = set[int]().union(*(m.own for m in members))
     reached = set[int]().union(*(m.reached for m in members))
+    dialect = graph.dialect(min(roots))
     define: dict[int, set[str]] = defaultdict(set)
     declare: dict[int, set[str]] = defaultdict(set)
     for node in reached:
@@ -364,16 +416,19 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int]) -> Shard:
         symbol = graph.symbol[node]
         if not symbol.defined:
             continue
-        elsewhere = node in shared or (symbol.kind is SymbolKind.VARIABLE and not graph.is_own_definition(node))
-        (declare if elsewhere else define)[module].add(name)
-    named = {k: sorted(graph.plain_name(r) for r in roots if graph.symbol[r].kind is k) for k in SymbolKind}
+        # Of several definitions that meet in a shard, LLVM's linker takes the right one.
+        (declare if graph.definition(node) in shared else define)[module].add(name)
+    named = {k: sorted(graph.plain[r] for r in roots if graph.symbol[r].kind is k) for k in SymbolKind}
     return Shard(
         kernels=tuple(named[SymbolKind.KERNEL]),
         exports=tuple(named[SymbolKind.FUNCTION]),
         parts=tuple(
-            ShardPart(m, frozenset(define[m]), frozenset(declare[m])) for m in sorted(define.keys() | declare.keys())
+            ShardPart(m, frozenset(define[m]), frozenset(declare[m]))
+            for m in sorted(
+                define.keys() | declare.keys() | {m for m in always if graph.outlines[m].dialect == dialect}
+            )
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
-        pointers=any(map(graph.handles_function_pointers, reached)),
-        cost=sum(graph.symbol[node].cost for node in reached),
+        pointers=not graph.pointer_nodes.isdisjoint(reached),
+        cost=sum(graph.cost[node] for node in reached),
     )

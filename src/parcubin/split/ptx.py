@@ -142,11 +142,6 @@ class PtxOutline:
     def plain_name(self, name: str) -> str:
         return name
 
-    @property
-    def host_variables(self) -> list[str]:
-        """The variables that the host may name."""
-        return [s.name for s in self.symbols.values() if s.defined and s.sharing is Sharing.ONCE]
-
     def hidden(self, names: Set[str]) -> PtxOutline:
         """The module with some local variables hidden from the host."""
         symbols = {

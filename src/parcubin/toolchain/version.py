@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import struct
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from parcubin.errors import ToolchainError
-from parcubin.toolchain.elf import sections
 
 
 class Version(NamedTuple):
@@ -126,8 +126,15 @@ def _library_version(path: str, _fingerprint: tuple[int, int, int]) -> Version:
 
 def _constants(library: mmap.mmap) -> tuple[int, int]:
     """Where a shared library has its constants; of an archive everything. Spares reading 100 MB of code."""
-    try:
-        constants = next(s for s in sections(library) if s.name == ".rodata")
-    except (ValueError, StopIteration):
-        return 0, len(library)
-    return constants.offset, constants.offset + constants.size
+    if library[:6] == b"\x7fELF\x02\x01":
+        try:
+            (table,) = struct.unpack_from("<Q", library, 40)
+            entry_size, count, names_index = struct.unpack_from("<HHH", library, 58)
+            sections = [struct.unpack_from("<IIQQQQ", library, table + entry_size * i) for i in range(count)]
+            names = sections[names_index][4]
+            for name, _, _, _, offset, size in sections:
+                if library[names + name : names + name + 8] == b".rodata\0":
+                    return offset, offset + size
+        except (struct.error, IndexError) as error:
+            raise ValueError("the section table is damaged") from error
+    return 0, len(library)

@@ -42,10 +42,21 @@ class AskVersions:
     provider: CompilationProvider | None
 
     def run(self) -> tuple[int, str]:
-        from parcubin.lower.llvm import LATEST_PTX_VERSION, llvm_version
+        from parcubin.lower.llvm import llvm_version
+        from parcubin.lower.targets import LATEST_PTX_VERSION
 
         latest = self.provider.latest_ptx_isa_version() if self.provider else LATEST_PTX_VERSION
         return min(latest, LATEST_PTX_VERSION), llvm_version()
+
+
+@dataclass(frozen=True)
+class AskPtxVersion:
+    """Returns: the newest PTX ISA version that a provider understands, 90 for 9.0."""
+
+    provider: CompilationProvider
+
+    def run(self) -> int:
+        return self.provider.latest_ptx_isa_version()
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,8 @@ class _Worker:
             )
 
     def run(self, job: Job[Any]) -> Any:
+        if self._process is not None and self._process.poll() is not None:
+            self._crash(self._process)  # it died while it was idle
         if self._process is None:
             self._start()
         process = self._process
@@ -144,7 +146,9 @@ class _Worker:
         return value
 
     def _crash(self, process: subprocess.Popen[bytes]) -> WorkerCrashedError:
-        process.kill()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its children too
         status = process.wait()
         size = os.fstat(self._stderr).st_size
         log = os.pread(self._stderr, _LOG_TAIL, max(0, size - _LOG_TAIL)).decode(errors="replace").strip()

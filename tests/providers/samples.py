@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from parcubin.errors import ToolchainError
 from parcubin.model import Ptx, RelocatableKind, Target
+from parcubin.providers.caching import CachingProvider
 from parcubin.providers.composite import CompositeProvider
 from parcubin.providers.deferred import DeferredProvider
+from parcubin.providers.driver import DriverProvider
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.nvjitlink import NvJitLinkProvider
+from parcubin.providers.nvptxcompiler import NvPtxCompilerProvider
 from parcubin.providers.subprocess import SubprocessProvider
-from parcubin.toolchain.locate import find
+from parcubin.toolchain.driver import usable_driver
+from parcubin.toolchain.locate import Component, find
+from parcubin.toolchain.shared_nvptxcompiler import shared_nvptxcompiler
 from parcubin.toolchain.version import Tool
 
 SM_80 = Target("sm_80")
@@ -150,36 +158,50 @@ SHARED = Ptx(
 )
 
 
+def _tool(name: Component) -> Tool:
+    file = find(name)
+    if not file:
+        raise ToolchainError(f"no {name} in this environment")
+    executable = name in ("ptxas", "nvlink")
+    return Tool.executable(name, file.path) if executable else Tool.library(name, file.path)
+
+
 def _subprocess() -> CompilationProvider:
-    ptxas, nvlink = find("ptxas"), find("nvlink")
-    if not ptxas:
-        raise ToolchainError("no ptxas")
-    return SubprocessProvider(
-        Tool.executable("ptxas", ptxas.path), Tool.executable("nvlink", nvlink.path) if nvlink else None
-    )
+    return SubprocessProvider(_tool("ptxas"), _tool("nvlink") if find("nvlink") else None)
 
 
-def _nvjitlink() -> NvJitLinkProvider:
-    library = find("nvJitLink")
-    if not library:
-        raise ToolchainError("no libnvJitLink")
-    return NvJitLinkProvider(Tool.library("nvJitLink", library.path))
+def _nvptxcompiler() -> CompilationProvider:
+    return NvPtxCompilerProvider(shared_nvptxcompiler(replace(_tool("nvptxcompiler_static"), name="nvptxcompiler")))
 
 
-def _subprocess_nvjitlink() -> CompilationProvider:
-    ptxas = find("ptxas")
-    if not ptxas:
-        raise ToolchainError("no ptxas")
-    return CompositeProvider((SubprocessProvider(Tool.executable("ptxas", ptxas.path)), _nvjitlink()))
+def _nvjitlink() -> CompilationProvider:
+    return NvJitLinkProvider(_tool("nvJitLink"))
 
 
-def _deferred() -> CompilationProvider:
-    return DeferredProvider(_nvjitlink())
+def _driver() -> CompilationProvider:
+    return DriverProvider(usable_driver())
 
 
-FACTORIES = {
+Factory = Callable[[], CompilationProvider]
+
+FACTORIES: dict[str, Factory] = {
     "subprocess": _subprocess,
+    "nvptxcompiler": _nvptxcompiler,
     "nvjitlink": _nvjitlink,
-    "subprocess+nvjitlink": _subprocess_nvjitlink,
-    "deferred(nvjitlink)": _deferred,
+    "subprocess+nvjitlink": lambda: CompositeProvider((SubprocessProvider(_tool("ptxas")), _nvjitlink())),
+    "nvptxcompiler+nvjitlink": lambda: CompositeProvider((_nvptxcompiler(), _nvjitlink())),
+    "deferred(nvjitlink)": lambda: DeferredProvider(_nvjitlink()),
 }
+DRIVER_FACTORIES: dict[str, Factory] = {
+    "driver": _driver,
+    "deferred(driver)": lambda: DeferredProvider(_driver()),
+}
+
+
+def with_caching(factories: dict[str, Factory]) -> dict[str, Factory]:
+    """The factories, and those of each in a cache."""
+
+    def caching(factory: Factory) -> Factory:
+        return lambda: CachingProvider(factory())
+
+    return factories | {f"caching({name})": caching(factory) for name, factory in factories.items()}

@@ -1,0 +1,193 @@
+"""What the user configured: which toolchain to use, and which not.
+
+Taken from, in this order, each setting from the first place that has it:
+
+1. the environment: PARCUBIN_PROVIDER, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_PTXAS, PARCUBIN_NVLINK,
+   PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
+2. the table `[tool.parcubin]` of the nearest `pyproject.toml` that has one, from the working directory upwards; but no
+   paths, so that entering a folder and compiling runs nothing that the folder brings along;
+3. the user's file `~/.config/parcubin/config.toml`.
+
+Arguments come before all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parcubin.errors import UsageError
+from parcubin.user_files import configuration_file
+
+FORBIDDABLE = ("subprocess", "nvptxcompiler", "nvjitlink", "driver", "deferred")
+"""Providers that can be forbidden; a forbidden one takes no part in a combination either."""
+
+
+@dataclass(frozen=True)
+class ToolPaths:
+    """Paths given by the user; each replaces the search for that component."""
+
+    ptxas: str | None = None
+    nvlink: str | None = None
+    nvjitlink: str | None = None
+    nvptxcompiler: str | None = None
+
+
+_PATHS = ("ptxas", "nvlink", "nvjitlink", "nvptxcompiler")
+_TYPES: dict[str, type] = {"provider": str, "forbid": list, "force": bool, **dict.fromkeys(_PATHS, str)}
+_ENVIRONMENT = {name: f"PARCUBIN_{name.upper()}" for name in _TYPES}
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A configured value.
+
+    Attributes:
+        value: `provider`: its name; `forbid`: a list of names; `force`: a truth value; a tool: its path.
+        origin: an environment variable, or the path of a file.
+    """
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What was configured.
+
+    Attributes:
+        settings: by name; what is not configured is not in it.
+    """
+
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def provider(self) -> str:
+        """The provider to use, or `auto`."""
+        value: str = self._value("provider", "auto")
+        return value
+
+    @property
+    def forbid(self) -> frozenset[str]:
+        """Providers not to use."""
+        return frozenset(self._value("forbid", ()))
+
+    @property
+    def force(self) -> bool:
+        """Whether to use versions with known faults."""
+        value: bool = self._value("force", False)
+        return value
+
+    @property
+    def paths(self) -> ToolPaths:
+        """The configured paths."""
+        return ToolPaths(**{name: self._value(name, None) for name in _PATHS})
+
+    def origin(self, name: str) -> str:
+        """Where a setting comes from; empty when it is not configured."""
+        return self.settings[name].origin if name in self.settings else ""
+
+    def _value(self, name: str, default: Any) -> Any:
+        return self.settings[name].value if name in self.settings else default
+
+
+def read_configuration() -> Configuration:
+    """The configuration of this process.
+
+    Raises:
+        UsageError: a setting is unknown or has the wrong type, or a file cannot be read.
+    """
+    settings: dict[str, Setting] = {}
+    for name, setting in (*_of_environment(), *_of_project(), *_of_user()):
+        settings.setdefault(name, setting)
+    return Configuration(settings)
+
+
+def _of_environment() -> Iterator[tuple[str, Setting]]:
+    for name, variable in _ENVIRONMENT.items():
+        text = os.environ.get(variable)
+        if text is None:
+            continue
+        value: object = text
+        if name == "force":
+            if text.lower() not in _TRUTH:
+                raise UsageError(f"{variable} is '{text}'; it can be 1 or 0.")
+            value = _TRUTH[text.lower()]
+        elif name == "forbid":
+            value = [part.strip() for part in text.split(",") if part.strip()]
+        elif not text:
+            continue
+        yield name, _checked(name, value, variable)
+
+
+def _of_project() -> Iterator[tuple[str, Setting]]:
+    try:
+        here = Path.cwd()
+    except OSError:  # the working directory was removed
+        return
+    for folder in (here, *here.parents):
+        file = folder / "pyproject.toml"
+        if file.is_file():
+            table = _project_table(file)
+            if table is not None:
+                yield from _of_table(table, file, allow_paths=False)
+                return
+
+
+def _project_table(file: Path) -> object:
+    """`[tool.parcubin]`. A file that does not speak of parcubin is none of its business, however broken."""
+    try:
+        if b"parcubin" not in file.read_bytes():
+            return None
+    except OSError:
+        return None
+    tools = _read(file).get("tool")
+    return tools.get("parcubin") if isinstance(tools, dict) else None
+
+
+def _of_user() -> Iterator[tuple[str, Setting]]:
+    file = configuration_file()
+    if file.is_file():
+        yield from _of_table(_read(file), file, allow_paths=True)
+
+
+def _of_table(table: object, file: Path, *, allow_paths: bool) -> Iterator[tuple[str, Setting]]:
+    if not isinstance(table, dict):
+        raise UsageError(f"{file}: 'parcubin' must be a table.")
+    for name, value in table.items():
+        if name not in _TYPES:
+            raise UsageError(f"{file}: there is no setting '{name}'. The settings are {', '.join(_TYPES)}.")
+        if name in _PATHS and not allow_paths:
+            raise UsageError(
+                f"{file}: '{name}' is a path, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
+                f"{configuration_file()}."
+            )
+        yield name, _checked(name, value, str(file))
+
+
+def _checked(name: str, value: object, origin: str) -> Setting:
+    if not isinstance(value, _TYPES[name]):
+        kind = {str: "text", bool: "true or false", list: "a list of names"}[_TYPES[name]]
+        raise UsageError(f"{origin}: '{name}' must be {kind}.")
+    if isinstance(value, list):
+        unknown = [repr(item) for item in value if item not in FORBIDDABLE]
+        if unknown:
+            raise UsageError(
+                f"{origin}: {', '.join(unknown)} cannot be forbidden. What can be is {', '.join(FORBIDDABLE)}."
+            )
+    if name in _PATHS:
+        value = str(Path(str(value)).expanduser())
+    return Setting(value, origin)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}.") from None

@@ -1,0 +1,212 @@
+"""Wrong inputs: a message of one paragraph, the right exit status, no traceback, no output."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+import parcubin
+from parcubin.errors import DuplicateSymbolError, RegisterSpillError, UnresolvedSymbolError
+from parcubin.report.progress import ProgressEvent
+from tests.pipeline.samples import HEADER, arithmetic_kernel, kernel, module
+
+CALLS_UNDEFINED = module("declare i32 @nowhere(i32)\n", kernel("k", "  %v = call i32 @nowhere(i32 1)\n"))
+
+
+def truncated_bitcode(_: Path) -> bytes:
+    bitcode: bytes = llvm.parse_assembly(module(kernel("k"))).as_bitcode()
+    return bitcode[: len(bitcode) // 2]
+
+
+FAULTS: dict[str, tuple[Callable[[Path], bytes | None], list[str], int, str]] = {
+    "no file": (lambda _: None, [], 1, "No such file"),
+    "empty": (lambda _: b"", [], 1, "is empty"),
+    "only blanks": (lambda _: b" \n\n", [], 1, "is empty"),
+    "neither IR nor PTX": (lambda _: b"int main() { return 0; }\n", [], 1, "neither LLVM IR nor PTX"),
+    "binary": (lambda _: bytes(range(256)) * 9, [], 1, "neither LLVM IR nor PTX"),
+    "an ELF file": (lambda _: Path(sys.executable).read_bytes(), [], 1, "compiled already"),
+    "truncated bitcode": (truncated_bitcode, [], 1, "cannot parse"),
+    "truncated text": (lambda _: module(kernel("k")).encode()[:-20], [], 1, "cannot parse"),
+    "truncated xz": (lambda _: b"\xfd7zXZ\x00\x00\x04", [], 1, "Cannot unpack"),
+    "syntax error": (lambda _: module(kernel("k", "  %x = bogus i32 1\n")).encode(), [], 1, "line 3"),
+    "another machine": (
+        lambda _: module(kernel("k")).replace("nvptx64-nvidia-cuda", "x86_64-unknown-linux-gnu").encode(),
+        [],
+        1,
+        "x86_64-unknown-linux-gnu",
+    ),
+    "nothing defined": (lambda _: HEADER.encode(), [], 1, "defines nothing"),
+    "not valid": (
+        lambda _: module(kernel("k", "  store i32 %v, ptr %p\n  %v = add i32 1, 1\n")).encode(),
+        [],
+        1,
+        "does not dominate",
+    ),
+    "a target that does not exist": (lambda _: module(kernel("k")).encode(), ["--arch", "gfx90a"], 2, "gfx90a"),
+    "a target too new for the toolchain": (
+        lambda _: b".version 9.0\n.target sm_499\n.address_size 64\n.visible .entry k() { ret; }\n",
+        ["--arch", "sm_499"],
+        1,
+        "does not know the target sm_499",
+    ),
+    "a target LLVM does not know": (lambda _: module(kernel("k")).encode(), ["--arch", "sm_499"], 1, "sm_499"),
+    "undefined function": (lambda _: CALLS_UNDEFINED.encode(), [], 1, "nowhere"),
+    "undefined function, bundle": (lambda _: CALLS_UNDEFINED.encode(), ["--emit", "bundle"], 1, "nowhere"),
+    "undefined variable": (
+        lambda _: module(
+            "@x = external addrspace(1) global i32\n", kernel("k", "  store i32 1, ptr addrspace(1) @x\n")
+        ).encode(),
+        ["--emit", "bundle"],
+        1,
+        "x",
+    ),
+    "undefined function in libdevice": (
+        lambda _: module(
+            "declare float @__nv_nothing(float)\n", kernel("k", "  %v = call float @__nv_nothing(float 0.0)\n")
+        ).encode(),
+        [],
+        1,
+        "__nv_nothing",
+    ),
+    "spills": (
+        lambda _: module(arithmetic_kernel("k", 120)).encode(),
+        ["--fail-on-spill", "--maxrregcount", "24"],
+        1,
+        "k",
+    ),
+    "PTX syntax error": (
+        lambda _: b".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { bogus; }\n",
+        [],
+        1,
+        "line 4",
+    ),
+    "PTX too new": (
+        lambda _: b".version 99.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n",
+        [],
+        1,
+        "newer",
+    ),
+    "unknown provider": (lambda _: module(kernel("k")).encode(), ["--provider", "magic"], 2, "magic"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault(fault: str, tmp_path: Path) -> None:
+    make, arguments, status, message = FAULTS[fault]
+    source = tmp_path / "input.ll"
+    data = make(tmp_path)
+    if data is not None:
+        source.write_bytes(data)
+    output = tmp_path / "out" / "result.cubin"
+    output.parent.mkdir()
+    command = [sys.executable, "-m", "parcubin", "compile", str(source), "-o", str(output), "--arch", "sm_80"]
+    result = subprocess.run([*command, *arguments, "--quiet"], capture_output=True, text=True, timeout=120)
+    assert result.returncode == status, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert list(output.parent.iterdir()) == []
+
+
+def test_two_definitions_of_a_kernel_name_both_inputs(tmp_path: Path) -> None:
+    ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry twice() { ret; }\n"
+    names = {"one.ll": module(kernel("twice")), "two.ll": module(kernel("twice"), kernel("k")), "three.ptx": ptx}
+    for name, text in names.items():
+        (tmp_path / name).write_text(text)
+    with parcubin.Compiler("sm_80", jobs=1) as compiler:
+        for pair in (("one.ll", "two.ll"), ("one.ll", "three.ptx")):
+            for output in ("bundle", "cubin"):
+                with pytest.raises(DuplicateSymbolError, match="twice") as caught:
+                    compiler.compile([tmp_path / name for name in pair], output=output)
+                assert all(name in str(caught.value) for name in pair)
+                assert caught.value.kernels == ("twice",)
+
+
+def test_errors_have_types_and_logs() -> None:
+    with parcubin.Compiler("sm_80", jobs=1) as compiler:
+        with pytest.raises(UnresolvedSymbolError) as unresolved:
+            compiler.compile(CALLS_UNDEFINED)
+        assert unresolved.value.symbols == ("nowhere",)
+        options = parcubin.CompilationOptions(max_registers=24, fail_on_spill=True)
+        with pytest.raises(RegisterSpillError) as spill:
+            compiler.compile(module(arithmetic_kernel("k", 120)), options=options)
+        assert spill.value.kernels == ("k",)
+        assert "spill stores" in spill.value.log
+        # What failed leaves the compiler usable.
+        assert list(compiler.compile(module(kernel("k"))).kernels) == ["k"]
+
+
+def test_keep_going_leaves_out_what_does_not_compile() -> None:
+    options = parcubin.CompilationOptions(max_registers=24, fail_on_spill=True)
+    inputs = [module(arithmetic_kernel("spills", 120)), module(kernel("k")), CALLS_UNDEFINED.replace("@k", "@calls")]
+    inputs[1] += 'source_filename = "x"\n'
+    with parcubin.Compiler("sm_80", jobs=1) as compiler:
+        program = compiler.compile([inputs[0]], options=options, keep_going=True)
+    assert program.report.failures
+    assert not program.kernels
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_in_the_middle(number: signal.Signals, corpus: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "parcubin", "compile", str(corpus / "cub.ll.xz"), "--arch", "sm_80"]
+    command += ["-o", str(tmp_path / "out.cubin")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline()  # workers are compiling
+    workers = children(process.pid)
+    assert workers
+    process.send_signal(number)
+    assert process.wait(timeout=10) == 128 + number
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert list(tmp_path.iterdir()) == []
+    deadline = time.monotonic() + 10
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_alive, workers))
+
+
+def children(pid: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_killed_worker_is_an_error_that_names_the_signal(corpus: Path) -> None:
+    events: list[ProgressEvent] = []
+
+    def kill(event: ProgressEvent) -> None:
+        if event.done == 1 and not events:
+            events.append(event)
+            for child in (
+                int(p) for t in Path("/proc/self/task").iterdir() for p in (t / "children").read_text().split()
+            ):
+                if b"parcubin.workers.process" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    os.kill(child, signal.SIGKILL)
+
+    with parcubin.Compiler("sm_80", jobs=2, progress=kill) as compiler:
+        with pytest.raises(parcubin.ParcubinError, match="SIGKILL"):
+            compiler.compile(corpus / "cub.ll.xz")
+        assert list(compiler.compile(module(kernel("k"))).kernels) == ["k"]
+
+
+def test_json_of_an_error_is_one_object(tmp_path: Path) -> None:
+    (tmp_path / "k.ll").write_text(CALLS_UNDEFINED)
+    command = [sys.executable, "-m", "parcubin", "compile", str(tmp_path / "k.ll"), "--arch", "sm_80", "--json"]
+    result = subprocess.run([*command, "-o", str(tmp_path / "k.cubin")], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "nowhere" in json.loads(result.stdout)["error"]["message"]
