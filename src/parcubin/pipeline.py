@@ -14,12 +14,12 @@ from typing import Self
 from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
 from parcubin.inspect.ptx import PtxSummary
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
-from parcubin.modules import Modules, check_kernels, read_modules, unparsable
+from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report
 from parcubin.providers.selection import Selection, ToolPaths, select
 from parcubin.report.progress import ProgressCallback, ProgressEvent
 from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
-from parcubin.shards import ShardJob, ShardSettings, needed_of_llvm, shard_jobs
+from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
@@ -229,12 +229,12 @@ class _Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.compiler._pool)
+        modules = read_modules(sources, self.compiler._pool, debug_info=self.options.debug_info)
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
-        if not modules.llvm and not modules.ptx:
+        if not modules.all:
             raise _all_of(modules.failures) if modules.failures else UsageError("There is no input.")
-        check_kernels(modules)
+        check_not_empty(modules)
         self.modules = modules
         return modules
 
@@ -245,14 +245,8 @@ class _Build:
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
         while True:
-            plan = plan_shards(
-                [m.outline for m in modules.llvm],
-                kind,
-                split=self.split,
-                exports=needed_of_llvm(modules.ptx),
-                once=once,
-            )
-            jobs = shard_jobs(plan, modules.llvm, modules.ptx, settings)
+            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once)
+            jobs = shard_jobs(plan, modules.all, settings)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
@@ -291,7 +285,8 @@ class _Build:
                 try:
                     done[shard.job] = future.result()
                 except ParcubinError as error:
-                    failed[shard.job] = as_compiler_error(error, shard.job.name, shard.kernels)
+                    located = shard.located(error)
+                    failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
                     if not self.keep_going:
                         return
                 finished += 1
@@ -309,14 +304,14 @@ class _Build:
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.llvm, self.compiler._pool)
+        faulty = unparsable(modules.all, self.compiler._pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
         return replace(
             modules,
-            llvm=tuple(
+            all=tuple(
                 m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
-                for m in modules.llvm
+                for m in modules.all
                 if m not in faulty
             ),
             failures=(*modules.failures, *faulty.values()),

@@ -1,9 +1,9 @@
 """Floating-point literals of newer LLVM versions, in the spelling of LLVM 22.
 
 LLVM 23 writes the bits of a value of any type as `f0x3F800000`, infinities and NaNs as `+inf`, `-qnan`, `+nan(0x1)`
-and `+snan(0x1)`, and takes decimal and C99 hexadecimal literals that have to be rounded (LLVM Language Reference, "Simple
-Constants"). LLVM 22 knows decimals that are exact and bits in hexadecimal: those of the double for `float` and `double`,
-those of the type behind `0xH` for `half` and `0xR` for `bfloat`.
+and `+snan(0x1)`, and takes decimal and C99 hexadecimal literals that have to be rounded (LLVM Language Reference,
+"Simple Constants"). LLVM 22 knows decimals that are exact and bits in hexadecimal: those of the double for `float` and
+`double`, those of the type behind `0xH` for `half` and `0xR` for `bfloat`.
 """
 
 from __future__ import annotations

@@ -59,6 +59,11 @@ class LlvmOutline:
     _used: Mapping[str, tuple[str, ...]] = field(repr=False)
     _named_by_assembly: Mapping[str, frozenset[str]] = field(repr=False)
 
+    @property
+    def dialect(self) -> str:
+        """LLVM links modules with each other, whatever their environment."""
+        return "LLVM IR"
+
     def plain_name(self, name: str) -> str:
         symbol = self.symbols[name]
         if symbol.kind is SymbolKind.VARIABLE and symbol.binding is Binding.LOCAL:

@@ -85,7 +85,6 @@ def plan_shards(
     kind: PlanKind,
     *,
     split: bool = True,
-    exports: Set[str] = frozenset(),
     once: Set[str] = frozenset(),
 ) -> Plan:
     """Plans a program.
@@ -94,8 +93,7 @@ def plan_shards(
         outlines: the program's modules.
         kind: "bundle": shards that stand alone; "link": shards of one linked CUBIN; "relocatable": likewise, with the
             modules' external device functions kept callable.
-        split: False for one shard.
-        exports: device functions that other inputs call, for a link.
+        split: False for one shard of each dialect.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
 
@@ -103,16 +101,21 @@ def plan_shards(
         DuplicateSymbolError: two modules define a symbol strongly.
     """
     graph = _Graph(outlines)
-    roots = _roots(graph, kind, exports)
+    roots = _roots(graph, kind)
     reached = {root: graph.closure([root]) for root in roots}
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
     rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
 
     sets = _DisjointSets(roots)
-    if not split or rootless:
-        sets.join(roots)
-    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
+    for dialect in {o.dialect for o in outlines}:
+        spoken = [root for root in roots if graph.dialect(root) == dialect]
+        sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
+        if not split or any(outlines[m].dialect == dialect for m in rootless):
+            sets.join(spoken)
+    for root in roots:
+        if graph.symbol[root].is_alias:
+            sets.join([root, *(node for node in graph.successors(root) if node in reached)])
     for whole in graph.whole_modules.values():
         sets.join(root for root in roots if not whole.isdisjoint(reached[root]))
     for node, node_users in users.items():
@@ -140,7 +143,8 @@ def plan_shards(
         own = {node for node in variables if graph.environment(node) == environment}
         shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
-    for node, name in graph.visible_names(shared, users).items():
+    names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
+    for node, name in names.items():
         module, old = graph.nodes[node]
         rename[module][old] = name
     return Plan(
@@ -175,11 +179,15 @@ class _Graph:
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
         self._successors: list[list[int]] = []
+        self.called_across_dialects: set[int] = set()
         for i, (module, _) in enumerate(self.nodes):
             symbol = self.symbol[i]
             successors = [index[module, r] for r in symbol.references] if symbol.defined else []
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
-                successors.append(definition)
+                if self.dialect(definition) == self.dialect(i):
+                    successors.append(definition)
+                else:
+                    self.called_across_dialects.add(definition)
             self._successors.append(successors)
         self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
@@ -251,6 +259,13 @@ class _Graph:
 
     def environment(self, i: int) -> str:
         return self.outlines[self.nodes[i][0]].environment
+
+    def dialect(self, i: int) -> str:
+        return self.outlines[self.nodes[i][0]].dialect
+
+    def successors(self, i: int) -> Sequence[int]:
+        """What a node refers to directly."""
+        return self._successors[i]
 
     def closure(self, roots: Iterable[int], stop: Set[int] = frozenset()) -> frozenset[int]:
         """Everything that the roots reach; what `stop` holds is reached and not passed through."""
@@ -332,6 +347,19 @@ class _Graph:
                 names[node] = f"_{stem}_{number}" if number else f"_{stem}"
         return names
 
+    def distinct_names(self) -> dict[int, str]:
+        """New names for local variables of different modules that a linker would merge because they are named alike."""
+        twins: dict[str, list[int]] = defaultdict(list)
+        for i, symbol in enumerate(self.symbol):
+            if symbol.defined and symbol.sharing is Sharing.MERGE and symbol.binding is Binding.LOCAL:
+                twins[symbol.name].append(i)
+        return {
+            node: f"{name}__parcubin_{number}"
+            for name, nodes in twins.items()
+            for number, node in enumerate(nodes)
+            if number
+        }
+
 
 class _DisjointSets:
     def __init__(self, members: Iterable[int]) -> None:
@@ -355,8 +383,9 @@ class _DisjointSets:
             self._parent[member] = min(found)
 
 
-def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
-    """What the output must hold: kernels, variables that the host may name, and in a relocatable module functions."""
+def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
+    """What the output must hold: kernels, variables that the host may name, and device functions that are called from
+    outside or from modules of another dialect."""
     return [
         i
         for i, symbol in enumerate(graph.symbol)
@@ -368,7 +397,7 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
             or (
                 symbol.kind is SymbolKind.FUNCTION
                 and symbol.binding in (Binding.STRONG, Binding.WEAK)
-                and (kind == "relocatable" or graph.plain[i] in exports)
+                and (kind == "relocatable" or (kind == "link" and i in graph.called_across_dialects))
             )
         )
     ]
@@ -402,10 +431,11 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: S
 
     Args:
         shared: nodes that are defined elsewhere.
-        always: modules that are a part of it in any case.
+        always: modules that are a part of every shard of their dialect.
     """
     roots = set[int]().union(*(m.own for m in members))
     reached = set[int]().union(*(m.reached for m in members))
+    dialect = graph.dialect(min(roots))
     define: dict[int, set[str]] = defaultdict(set)
     declare: dict[int, set[str]] = defaultdict(set)
     for node in reached:
@@ -421,7 +451,9 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: S
         exports=tuple(named[SymbolKind.FUNCTION]),
         parts=tuple(
             ShardPart(m, frozenset(define[m]), frozenset(declare[m]))
-            for m in sorted(define.keys() | declare.keys() | always)
+            for m in sorted(
+                define.keys() | declare.keys() | {m for m in always if graph.outlines[m].dialect == dialect}
+            )
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
         pointers=not graph.pointer_nodes.isdisjoint(reached),

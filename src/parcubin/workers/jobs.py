@@ -257,7 +257,7 @@ def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
         return text
     own = hashlib.sha256(" ".join(sorted(k.name for k in summary.kernels)).encode()).hexdigest()[:12]
     pattern = "|".join(map(re.escape, names))
-    return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$])", lambda m: f"{m[0]}__{own}", text)
+    return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$.])", lambda m: f"{m[0]}__{own}", text)
 
 
 @contextmanager
