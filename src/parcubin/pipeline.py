@@ -11,14 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
+from parcubin.errors import (
+    InputError,
+    InternalCompilerError,
+    LinkCheckError,
+    ParcubinError,
+    SeveralInputsError,
+    UsageError,
+)
 from parcubin.inspect.ptx import PtxSummary
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report
 from parcubin.providers.selection import Selection, ToolPaths, select
 from parcubin.report.progress import ProgressCallback, ProgressEvent
-from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
+from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import PlanKind, plan_shards
@@ -244,13 +251,20 @@ class _Build:
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
+        halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
-            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once)
+            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
             jobs = shard_jobs(plan, modules.all, settings)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
+            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
+            if self.split and crashed - halved:
+                halved |= crashed
+                continue
+            if self.keep is not None:
+                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
             self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
@@ -418,6 +432,11 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_internal(error: ParcubinError | None) -> bool:
+    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
+    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:
