@@ -311,7 +311,7 @@ class _Build:
 
     def _without_faults(self, modules: Modules, unparsed: Sequence[CompileShard]) -> Modules | None:
         """The modules without those that LLVM cannot parse. Where a module is sound and only its shards are not, it is
-        compiled whole. None when all shards parsed.
+        compiled whole. None when all shards parsed, or nothing can be done about it.
 
         Raises:
             InputError: modules cannot be parsed, and `keep_going` is off; names each.
@@ -321,10 +321,13 @@ class _Build:
         faulty = unparsable(modules.all, self.compiler._pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
+        if not faulty and not split:
+            return None
         return replace(
             modules,
             all=tuple(
-                m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
+                m if m not in split or faulty else m.whole("a shard of it did not parse")
                 for m in modules.all
                 if m not in faulty
             ),

@@ -311,7 +311,7 @@ def _link(module: Any, others: Sequence[Any], name: str) -> None:
         try:
             module.link_in(other)
         except RuntimeError as error:
-            raise InputError(f"The modules of {name} do not link: {error}", input_name=name) from None
+            raise InputError(f"The modules of {name} do not link: {error}", log=str(error)) from None
 
 
 def _verify(module: Any, name: str) -> None:
