@@ -11,23 +11,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
+from parcubin.errors import (
+    InputError,
+    InternalCompilerError,
+    LinkCheckError,
+    ParcubinError,
+    SeveralInputsError,
+    UsageError,
+)
 from parcubin.inspect.ptx import PtxSummary
 from parcubin.inspect.unresolved import Use, unresolved_error
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
-from parcubin.modules import Modules, check_kernels, read_modules, unparsable
+from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report
 from parcubin.providers.selection import Selection, ToolPaths, select
 from parcubin.references import references
 from parcubin.report.progress import ProgressCallback, ProgressEvent
-from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
-from parcubin.shards import ShardJob, ShardSettings, needed_of_llvm, shard_jobs
+from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
+from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
-from parcubin.workers.pool import WorkerPool, available_cores
+from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
@@ -233,12 +240,12 @@ class _Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.compiler._pool)
+        modules = read_modules(sources, self.compiler._pool, debug_info=self.options.debug_info)
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
-        if not modules.llvm and not modules.ptx:
+        if not modules.all:
             raise _all_of(modules.failures) if modules.failures else UsageError("There is no input.")
-        check_kernels(modules)
+        check_not_empty(modules)
         self.modules = modules
         return modules
 
@@ -248,19 +255,20 @@ class _Build:
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
+        halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
-            plan = plan_shards(
-                [m.outline for m in modules.llvm],
-                kind,
-                split=self.split,
-                exports=needed_of_llvm(modules.ptx),
-                once=once,
-            )
+            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
             jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
+            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
+            if self.split and crashed - halved:
+                halved |= crashed
+                continue
+            if self.keep is not None:
+                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
             self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
@@ -281,7 +289,7 @@ class _Build:
     ) -> list[ShardJob]:
         """The shards' jobs. Those that use what nothing defines fail before a compiler is asked; so that all are found,
         shards that may be among them are lowered first."""
-        jobs = shard_jobs(plan, modules.llvm, modules.ptx, settings)
+        jobs = shard_jobs(plan, modules.all, settings)
         if settings.provider is None or settings.relocatable:
             return jobs
         known = references(modules, linked=settings.output == "module")
@@ -300,7 +308,7 @@ class _Build:
             uses[suspect.job] = known.uses(suspect, result)
         if any(uses.values()) and not self.keep_going:
             raise unresolved_error(use for several in uses.values() for use in several)
-        with_ptx = shard_jobs(plan, modules.llvm, modules.ptx, settings)
+        with_ptx = shard_jobs(plan, modules.all, settings)
         for before, after in zip(jobs, with_ptx, strict=True):
             if missing := uses.get(before.job):
                 failed[after.job] = unresolved_error(missing)
@@ -325,7 +333,8 @@ class _Build:
                 try:
                     done[shard.job] = future.result()
                 except ParcubinError as error:
-                    failed[shard.job] = error
+                    located = shard.located(error)
+                    failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
                     if not self.keep_going:
                         return
                 finished += 1
@@ -336,21 +345,24 @@ class _Build:
 
     def _without_faults(self, modules: Modules, unparsed: Sequence[CompileShard]) -> Modules | None:
         """The modules without those that LLVM cannot parse. Where a module is sound and only its shards are not, it is
-        compiled whole. None when all shards parsed.
+        compiled whole. None when all shards parsed, or nothing can be done about it.
 
         Raises:
             InputError: modules cannot be parsed, and `keep_going` is off; names each.
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.llvm, self.compiler._pool)
+        faulty = unparsable(modules.all, self.compiler._pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
+        if not faulty and not split:
+            return None
         return replace(
             modules,
-            llvm=tuple(
-                m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
-                for m in modules.llvm
+            all=tuple(
+                m if m not in split or faulty else m.whole("a shard of it did not parse")
+                for m in modules.all
                 if m not in faulty
             ),
             failures=(*modules.failures, *faulty.values()),
@@ -374,7 +386,10 @@ class _Build:
             variables=tuple(shards.variables | _host_variables(summaries)),
             relocatable=settings.relocatable,
         )
-        return self.compiler._pool.submit(job).result()
+        try:
+            return self.compiler._pool.submit(job).result()
+        except ParcubinError as error:
+            raise as_compiler_error(error, "the link") from None
 
     def _program(
         self,
@@ -390,7 +405,8 @@ class _Build:
         variables = variable_infos(results, link)
         assemblies = tuple(r.module for r in results if isinstance(r.module, Assembly))
         if output == "bundle":
-            missing = sorted(shards.variables - variables.keys())
+            textures = {v.name for r in results for v in r.summary.variables if v.size is None}
+            missing = sorted(shards.variables - variables.keys() - textures)
             if missing:
                 raise LinkCheckError(f"The output lacks variables that the host may name: {', '.join(missing)}.")
         stages = dict.fromkeys(("parse", "optimize", "emit", "assemble", "link"), 0.0)
@@ -453,6 +469,11 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_internal(error: ParcubinError | None) -> bool:
+    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
+    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

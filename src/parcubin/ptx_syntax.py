@@ -170,16 +170,16 @@ class Declarator:
         name: its identifier.
         dimensions: what stands between each pair of brackets; the number of initial values where nothing does.
         size: bytes; None where it is not said (`extern v[]`) or the type is opaque (`.texref`).
-        initial: its initial value's text; empty when it has none.
-        start: where the declarator starts.
+        start: where the declarator starts in the statement.
+        initial: where its initial value starts; None when it has none.
         end: where it ends.
     """
 
     name: str
     dimensions: tuple[str, ...]
     size: int | None
-    initial: str
     start: int
+    initial: int | None
     end: int
 
 
@@ -217,15 +217,15 @@ def variable_declaration(head: str) -> VariableDeclaration | None:
     more = True
     while more and (match := _DECLARATOR.match(head, position)):
         position = match.end()
-        initial, elements = "", None
+        initial = elements = None
         if head[position : position + 1] == "=":
-            end, elements = _skip_initial_value(head, position + 1)
-            initial, position = head[position + 1 : end], end
+            initial = position + 1
+            position, elements = _skip_initial_value(head, initial)
         dimensions = tuple(d.strip() or str(elements or "") for d in _DIMENSION.findall(match[2]))
         size = unit
         for count in map(_number, dimensions):
             size = None if size is None or count is None else size * count
-        found.append(Declarator(match[1], dimensions, size, initial, match.start(1), position))
+        found.append(Declarator(match[1], dimensions, size, match.start(1), initial, position))
         more = head[position : position + 1] == ","
         position += more
     return VariableDeclaration(
@@ -297,6 +297,10 @@ class Uses:
     calls_indirectly: bool
     has_constants: bool
     has_globals: bool
+
+
+UNUSED = Uses(frozenset(), frozenset(), calls_indirectly=False, has_constants=False, has_globals=False)
+"""Of a symbol that has no code."""
 
 
 class UseReader:

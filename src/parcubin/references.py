@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parcubin.inspect.ptx import SYSTEM_CALLS
 from parcubin.inspect.unresolved import Use, uses_of
 from parcubin.model import Ptx
-from parcubin.modules import LlvmModule, Modules, PtxModule
+from parcubin.modules import Module, Modules
 from parcubin.shards import ShardJob
 from parcubin.split.outline import Sharing, Symbol, SymbolKind
 from parcubin.workers.jobs import ShardResult
@@ -45,39 +46,30 @@ def references(modules: Modules, *, linked: bool) -> References:
 
     Args:
         modules: the inputs.
-        linked: whether they are linked with each other. In a bundle, LLVM modules alone find each other.
+        linked: whether they are linked with each other. In a bundle, inputs of one format alone find each other.
     """
-    owners: list[tuple[str, set[str], set[str]]] = [(m.ptx.name, *_names_of_ptx(m)) for m in modules.ptx]
-    llvm = [(m.source.name, *_names_of_llvm(m)) for m in modules.llvm]
-    where = {name: owner for owner, defined, _ in (*owners, *llvm) for name in defined}
-    if linked:
-        available = where.keys()
-        missing = set().union(*(referred - available for _, _, referred in (*owners, *llvm)))
-    else:
-        together = set[str]().union(*(defined for _, defined, _ in llvm))
-        missing = set().union(*(referred - defined for _, defined, referred in owners))
-        missing |= set().union(*(referred - together for _, _, referred in llvm))
-    missing -= SYSTEM_CALLS
+    where: dict[str, str] = {}
+    defined: dict[type, set[str]] = defaultdict(set)
+    referred: dict[type, set[str]] = defaultdict(set)
+    for module in modules.all:
+        group = object if linked else type(module.outline)
+        own, others = _names(module)
+        where |= dict.fromkeys(own, module.source.name)
+        defined[group] |= own
+        referred[group] |= others
+    missing = set[str]().union(*(referred[group] - defined[group] for group in referred)) - SYSTEM_CALLS
     return References(frozenset(missing), {name: where[name] for name in missing if name in where})
 
 
-def _names_of_ptx(module: PtxModule) -> tuple[set[str], set[str]]:
-    """What a PTX module defines and what it refers to without defining it."""
-    summary = module.summary
-    defined = {f.name for f in (*summary.kernels, *summary.functions)}
-    defined |= {v.name for v in summary.variables if v.linkage != "extern"}
-    return defined, set(summary.externs)
-
-
-def _names_of_llvm(module: LlvmModule) -> tuple[set[str], set[str]]:
-    """The same for LLVM IR, without what LLVM itself or libdevice provides."""
-    symbols = module.outline.symbols
+def _names(module: Module) -> tuple[set[str], set[str]]:
+    """What a module defines, and what it refers to that neither it nor LLVM nor libdevice defines."""
+    symbols, plain_name = module.outline.symbols, module.outline.plain_name
     defined = {name for name, symbol in symbols.items() if symbol.defined}
     referred = frozenset[str]().union(*(symbols[name].references for name in defined)) - defined
     return (
-        {module.outline.plain_name(name) for name in defined},
+        {plain_name(name) for name in defined},
         {
-            module.outline.plain_name(name)
+            plain_name(name)
             for name in referred
             if not name.startswith(("llvm.", "__nv_", "__nvvm_")) and not _is_shared_memory(symbols[name])
         },

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from parcubin.errors import ParcubinError, PtxSyntaxError
 from parcubin.model import CompilationOptions, Ptx, Target
-from parcubin.modules import LlvmModule, PtxModule
+from parcubin.modules import Module
 from parcubin.providers.interface import CompilationProvider
+from parcubin.split.llvm_ir import LlvmOutline
 from parcubin.split.plan import Plan, Shard
+from parcubin.split.ptx import PtxOutline
+from parcubin.split.ptx_shard import PtxOrigin, PtxPart, render_ptx
 from parcubin.workers.jobs import CompileShard, Lowering
-
-_PTX_COST_FACTOR = 1.0
-"""A character of PTX takes about as long to compile as one of LLVM IR to lower and compile (corpus, ptxas 13.5)."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class ShardJob:
         cost: predicted work; jobs start costliest first.
         constants: it refers to the constant bank.
         pointers: it handles function pointers.
+        origins: of a shard of PTX: where its lines come from.
     """
 
     job: CompileShard
@@ -34,6 +37,20 @@ class ShardJob:
     cost: float
     constants: bool
     pointers: bool
+    origins: tuple[PtxOrigin, ...] = ()
+
+    def located(self, error: ParcubinError) -> ParcubinError:
+        """An error of the job, with the line of the input in place of the shard's."""
+        if not isinstance(error, PtxSyntaxError) or error.line is None:
+            return error
+        line = error.line
+        origin = next((o for o in reversed(self.origins) if o.shard_line <= line), None)
+        if origin is None:
+            return error
+        located = copy(error)
+        located.line = origin.line + line - origin.shard_line
+        located.message = error.message.replace(f"line {line}", f"line {located.line} of {origin.input_name}")
+        return located
 
 
 @dataclass(frozen=True)
@@ -50,83 +67,56 @@ class ShardSettings:
     lowered: Mapping[Lowering, Ptx] = field(repr=False)
 
 
-def shard_jobs(
-    plan: Plan, llvm: Sequence[LlvmModule], ptx: Sequence[PtxModule], settings: ShardSettings
-) -> list[ShardJob]:
+def shard_jobs(plan: Plan, modules: Sequence[Module], settings: ShardSettings) -> list[ShardJob]:
     """The jobs of all shards, in the order in which they are linked."""
-    needed = needed_of_ptx(llvm, ptx)
-    jobs = [_llvm_job(shard, plan, llvm, settings) for shard in plan.shards]
-    jobs += [_ptx_job(module, needed, settings) for module in ptx]
-    # Variables that no kernel holds come first, then kernels by name.
-    jobs.sort(key=lambda j: j.kernels)
-    if settings.output == "module":
-        jobs = _with_link_facts(jobs)
-    return jobs
+    jobs = [_shard_job(shard, plan, modules, settings) for shard in plan.shards]
+    return _with_link_facts(jobs) if settings.output == "module" else jobs
 
 
-def needed_of_ptx(llvm: Sequence[LlvmModule], ptx: Sequence[PtxModule]) -> frozenset[str]:
-    """Symbols that an input refers to and does not define, so that a PTX module has to keep them callable."""
-    needed = {name for module in ptx for name in module.summary.externs}
-    for module in llvm:
-        needed |= {
-            module.outline.plain_name(s.name)
-            for s in module.outline.symbols.values()
-            if not s.defined and not s.name.startswith(("llvm.", "__nv_"))
-        }
-    return frozenset(needed)
+def _shard_job(shard: Shard, plan: Plan, modules: Sequence[Module], settings: ShardSettings) -> ShardJob:
+    name = shard_name(shard.kernels or shard.exports)
+    source: Lowering | Ptx
+    origins: tuple[PtxOrigin, ...] = ()
+    if isinstance(modules[shard.parts[0].module].outline, PtxOutline):
+        rendered = render_ptx(_ptx_parts(shard, plan, modules), frozenset(shard.exports))
+        source, origins = Ptx(rendered.text, name), rendered.origins
+    else:
+        lowering = _lowering(shard, plan, modules, settings)
+        source = settings.lowered.get(lowering, lowering)
+    job = CompileShard(
+        name=name,
+        source=source,
+        target=settings.target,
+        options=settings.options,
+        provider=settings.provider,
+        output=settings.output,
+        must_be_plain="functions stay callable" if settings.relocatable or shard.exports else None,
+    )
+    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.pointers, origins)
 
 
-def needed_of_llvm(ptx: Sequence[PtxModule]) -> frozenset[str]:
-    """Symbols that PTX modules refer to and do not define."""
-    return frozenset(name for module in ptx for name in module.summary.externs)
+def _ptx_parts(shard: Shard, plan: Plan, modules: Sequence[Module]) -> list[PtxPart]:
+    parts = []
+    for part in shard.parts:
+        outline = modules[part.module].outline
+        assert isinstance(outline, PtxOutline)
+        parts.append(PtxPart(outline, part.define, part.declare, plan.rename[part.module]))
+    return parts
 
 
-def _llvm_job(shard: Shard, plan: Plan, llvm: Sequence[LlvmModule], settings: ShardSettings) -> ShardJob:
-    lowering = Lowering(
-        parts=tuple(
-            (
-                llvm[part.module].source.name,
-                llvm[part.module].outline.render(part.define, part.declare, plan.rename[part.module]),
-            )
-            for part in shard.parts
-        ),
+def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: ShardSettings) -> Lowering:
+    parts = []
+    for part in shard.parts:
+        outline = modules[part.module].outline
+        assert isinstance(outline, LlvmOutline)
+        parts.append((outline.name, outline.render(part.define, part.declare, plan.rename[part.module])))
+    return Lowering(
+        parts=tuple(parts),
         target=settings.target,
         options=settings.options,
         ptx_version=settings.ptx_version,
         keep=frozenset((*shard.kernels, *shard.exports)),
         libdevice=settings.libdevice,
-    )
-    must_be_plain = "functions stay callable" if settings.relocatable or shard.exports else None
-    job = CompileShard(
-        name=shard_name(shard.kernels or shard.exports),
-        source=settings.lowered.get(lowering, lowering),
-        target=settings.target,
-        options=settings.options,
-        provider=settings.provider,
-        output=settings.output,
-        must_be_plain=must_be_plain,
-    )
-    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.pointers)
-
-
-def _ptx_job(module: PtxModule, needed: frozenset[str], settings: ShardSettings) -> ShardJob:
-    summary = module.summary
-    callable_functions = settings.relocatable or needed & {f.name for f in summary.functions if f.linkage != "local"}
-    job = CompileShard(
-        name=module.ptx.name,
-        source=module.ptx,
-        target=settings.target,
-        options=settings.options,
-        provider=settings.provider,
-        output=settings.output,
-        must_be_plain="functions stay callable" if callable_functions else None,
-    )
-    return ShardJob(
-        job,
-        tuple(sorted(k.name for k in summary.kernels)),
-        len(module.ptx.text) * _PTX_COST_FACTOR,
-        summary.has_const,
-        summary.indirect_calls or bool(summary.address_taken),
     )
 
 

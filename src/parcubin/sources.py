@@ -65,6 +65,15 @@ class Source:
         except UnicodeDecodeError as error:
             raise InputError(f"{self.name} is not text in UTF-8: {error}.", input_name=self.name) from None
 
+    def check_encoding(self) -> None:
+        """Checks that the content is text.
+
+        Raises:
+            InputError: it is not UTF-8.
+        """
+        if not self.data.isascii():
+            self.text()
+
 
 def read_source(source: Input, number: int = 1) -> Source:
     """Reads one input.

@@ -59,3 +59,27 @@ class Tools:
             name: Usage(int(registers), int(shared), None if stack == "UNKNOWN" else int(stack))
             for name, registers, stack, shared in found
         }
+
+    def sass(self, cubin: bytes) -> dict[str, str]:
+        """`cuobjdump -sass`: the machine code of every function, with its encoding."""
+        (self.folder / "sass.cubin").write_bytes(cubin)
+        functions = self.run("cuobjdump", "-sass", "sass.cubin").split("\t\tFunction : ")[1:]
+        return {name.strip(): code for name, code in map(_name_and_code, functions)}
+
+    def line_table(self, cubin: bytes) -> dict[str, list[str]]:
+        """`nvdisasm -gi`: for every function, the addresses of its instructions and the source locations in front of
+        them, those of inlined calls too."""
+        (self.folder / "lines.cubin").write_bytes(cubin)
+        found: dict[str, list[str]] = {}
+        for line in self.run("nvdisasm", "-gi", "lines.cubin").splitlines():
+            if line.startswith((".text.", "\t.section")):
+                rows = found.setdefault(line[len(".text.") : -1], []) if line.startswith(".text.") else []
+            elif match := re.match(r"\s*//## (File .*)|\s*/\*([0-9a-f]{4,})\*/", line):
+                rows.append(match[1] or match[2])
+        return found
+
+
+def _name_and_code(function: str) -> tuple[str, str]:
+    name, code = function.split("\n", 1)
+    # The columns are as wide as the longest instruction of the file.
+    return name, "\n".join(" ".join(line.split()) for line in code.split("\t\t....")[0].splitlines())

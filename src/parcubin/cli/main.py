@@ -25,9 +25,9 @@ app.command("inspect")(inspect_command)
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import version
+        from parcubin import __version__
 
-        print(version("parcubin"))
+        print(__version__)
         raise typer.Exit
 
 

@@ -124,8 +124,8 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
             for v in declaration.declarators:
                 if declaration.linkage != "extern" or v.name not in variables:
                     variables[v.name] = PtxVariable(v.name, declaration.space, declaration.linkage, v.size)
-                if v.initial:
-                    code.append(v.initial)
+                if v.initial is not None:
+                    code.append(head[v.initial : v.end])
         if statement.body is not None and not head.startswith(".section"):
             code.append(without_comments(data[statement.body : statement.end]))
     if version is None:

@@ -140,8 +140,9 @@ def _users(text: str, summary: PtxSummary) -> dict[str, set[str]]:
             users[names[1]].add(names[0])
         elif declaration := variable_declaration(head):
             for declarator in declaration.declarators:
-                for name in read(declarator.initial).names if declarator.initial else ():
-                    users[name].add(declarator.name)
+                if declarator.initial:
+                    for name in read(head[declarator.initial : declarator.end]).names:
+                        users[name].add(declarator.name)
     return users
 
 

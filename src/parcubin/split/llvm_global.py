@@ -78,6 +78,11 @@ class Global:
         spelled = "" if linkage == "external" else f"{linkage} "  # the word is for declarations only
         return f"@{self.name} = {spelled}{_WORDS_OF_DEFINITIONS.sub('', self.words)}{self.keyword} {self.rest}"
 
+    def declaration_with_value(self) -> str:
+        """The declaration of a constant that another module defines, with its value for LLVM to use. Without
+        optimisation LLVM makes a weak definition of it, which gives way to the other."""
+        return self.definition("available_externally")
+
     def declaration(self) -> str:
         """The declaration of a variable that another module defines."""
         words = _ADDRESS_MATTERS_NOT.sub("", _WORDS_OF_DEFINITIONS.sub("", self.words))

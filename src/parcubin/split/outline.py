@@ -55,6 +55,7 @@ class Symbol:
         calls_indirectly: calls through a pointer.
         sharing: for variables; COPY for functions.
         in_constant_bank: a variable in bank 3 (`.const`, address space 4).
+        is_alias: another name of a function, which it refers to.
         cost: characters of the definition's text; the plan's measure of work.
     """
 
@@ -67,11 +68,12 @@ class Symbol:
     calls_indirectly: bool = False
     sharing: Sharing = Sharing.COPY
     in_constant_bank: bool = False
+    is_alias: bool = False
     cost: int = 0
 
 
 class Outline(Protocol):
-    """A module that was taken apart and can be rendered in parts."""
+    """A module that was taken apart, as the plan sees it. How parts of modules become a shard is the format's own."""
 
     @property
     def name(self) -> str:
@@ -88,19 +90,15 @@ class Outline(Protocol):
 
     @property
     def environment(self) -> str:
-        """What must be equal for parts of two modules to be in one shard."""
+        """What must be equal for kernels of two modules to be in one shard."""
+        ...
+
+    @property
+    def dialect(self) -> str:
+        """What must be equal for a shard to hold what another module defines. Between dialects, a linker has to resolve
+        references."""
         ...
 
     def plain_name(self, name: str) -> str:
         """The symbol's name without the format's quoting."""
-        ...
-
-    def render(self, define: frozenset[str], declare: frozenset[str], rename: Mapping[str, str]) -> str:
-        """A module of its own, as text.
-
-        Args:
-            define: symbols to define. What they refer to beyond `define` is declared.
-            declare: variables that are defined here but must only be declared, since another shard defines them.
-            rename: new names for variables that several shards share; those are visible where they are defined.
-        """
         ...

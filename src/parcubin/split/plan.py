@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,7 +70,7 @@ class Plan:
     Attributes:
         shards: variables that no kernel holds first, then by kernel name.
         rename: for each module, the names of its variables that several shards share.
-        variables: every variable that the host may name.
+        variables: every variable that the host may name as C++ does.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
     """
 
@@ -85,8 +85,8 @@ def plan_shards(
     kind: PlanKind,
     *,
     split: bool = True,
-    exports: Set[str] = frozenset(),
     once: Set[str] = frozenset(),
+    halved: Set[tuple[str, ...]] = frozenset(),
 ) -> Plan:
     """Plans a program.
 
@@ -94,25 +94,30 @@ def plan_shards(
         outlines: the program's modules.
         kind: "bundle": shards that stand alone; "link": shards of one linked CUBIN; "relocatable": likewise, with the
             modules' external device functions kept callable.
-        split: False for one shard.
-        exports: device functions that other inputs call, for a link.
+        split: False for one shard of each dialect.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
+        halved: kernels of shards that made a compiler fail internally: their kernels are planned into two shards each.
 
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
     """
     graph = _Graph(outlines)
-    roots = _roots(graph, kind, exports)
+    roots = _roots(graph, kind)
     reached = {root: graph.closure([root]) for root in roots}
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
+    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
 
     sets = _DisjointSets(roots)
-    sets.join(root for root in roots if not graph.pointer_nodes.isdisjoint(reached[root]))
-    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
-    if not split or rootless:
-        sets.join(roots)
+    for dialect in {o.dialect for o in outlines}:
+        spoken = [root for root in roots if graph.dialect(root) == dialect]
+        sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
+        if not split or any(outlines[m].dialect == dialect for m in rootless):
+            sets.join(spoken)
+    for root in roots:
+        if graph.symbol[root].is_alias:
+            sets.join([root, *(node for node in graph.successors(root) if node in reached)])
     for whole in graph.whole_modules.values():
         sets.join(root for root in roots if not whole.isdisjoint(reached[root]))
     for node, node_users in users.items():
@@ -120,38 +125,43 @@ def plan_shards(
             sets.join(node_users)
     shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
 
-    components: dict[int, list[int]] = defaultdict(list)
-    for root in roots:
-        components[sets.find(root)].append(root)
-    by_environment: dict[str, list[Member]] = defaultdict(list)
-    lone_variables: dict[str, set[int]] = defaultdict(set)
-    for node in shared:
-        lone_variables[graph.environment(node)].add(node)
-    for component in components.values():
-        environment = graph.environment(component[0])
+    members: dict[str, list[Member]] = defaultdict(list)
+    variables = set(shared)
+    for component in sets.all():
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
-            lone_variables[environment].update(component)
+            variables.update(component)
         else:
-            by_environment[environment].append(graph.member(component, reached, shared))
+            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
-    shards = [
-        _shard(graph, group, shared, rootless)
-        for environment in sorted(by_environment)
-        for group in grouping.groups(by_environment[environment])
+    groups = [
+        half
+        for environment in sorted(members)
+        for group in grouping.groups(members[environment])
+        for half in _halves(graph, group, halved)
     ]
+    if kind == "link":
+        constants = _give_constants_to_sole_user(graph, groups, variables)
+        shared -= constants
+        variables -= constants
+
+    shards = [_shard(graph, group, shared, rootless) for group in groups]
     shards.sort(key=lambda s: (s.kernels, s.exports))
-    shards[:0] = [
-        _shard(graph, [graph.member(sorted(variables), {}, shared - variables)], shared - variables, rootless)
-        for _, variables in sorted(lone_variables.items())
-    ]
+    for environment in sorted({graph.environment(node) for node in variables}, reverse=True):
+        own = {node for node in variables if graph.environment(node) == environment}
+        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
-    for node, name in graph.visible_names(shared, users).items():
+    names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
+    for node, name in names.items():
         module, old = graph.nodes[node]
         rename[module][old] = name
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
-        variables=frozenset(graph.plain[n] for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
+        variables=frozenset(
+            graph.plain[n]
+            for n in range(len(graph.nodes))
+            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n])
+        ),
         mergeable=frozenset(
             graph.plain[n]
             for n, symbol in enumerate(graph.symbol)
@@ -171,16 +181,22 @@ class _Graph:
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
         self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
         self.cost: list[int] = [symbol.cost for symbol in self.symbol]
+        self._contested: set[int] = set()
         self._definition = self._strongest_definitions()
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
         self._successors: list[list[int]] = []
+        self.called_across_dialects: set[int] = set()
         for i, (module, _) in enumerate(self.nodes):
             symbol = self.symbol[i]
             successors = [index[module, r] for r in symbol.references] if symbol.defined else []
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
-                successors.append(definition)
+                if self.dialect(definition) == self.dialect(i):
+                    successors.append(definition)
+                else:
+                    self.called_across_dialects.add(definition)
             self._successors.append(successors)
+        self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
         functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
         self.pointer_nodes = {
@@ -204,6 +220,8 @@ class _Graph:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
                 raise self._defined_twice(other, i)
+            if symbol.binding is self.symbol[other].binding is Binding.WEAK:
+                self._contested.add(other)
             if _STRENGTH[symbol.binding] > _STRENGTH[self.symbol[other].binding]:
                 found[self.plain[i]] = i
         return found
@@ -248,6 +266,13 @@ class _Graph:
 
     def environment(self, i: int) -> str:
         return self.outlines[self.nodes[i][0]].environment
+
+    def dialect(self, i: int) -> str:
+        return self.outlines[self.nodes[i][0]].dialect
+
+    def successors(self, i: int) -> Sequence[int]:
+        """What a node refers to directly."""
+        return self._successors[i]
 
     def closure(self, roots: Iterable[int], stop: Set[int] = frozenset()) -> frozenset[int]:
         """Everything that the roots reach; what `stop` holds is reached and not passed through."""
@@ -301,8 +326,11 @@ class _Graph:
 
     def can_be_shared(self, i: int) -> bool:
         """Whether a link can refer to the variable from several shards: by a new name, or by its own, under which a
-        local variable must become visible."""
+        local variable must become visible. Of several weak definitions, of which the largest may have to win, nobody
+        knows better than LLVM's linker, which must see them all."""
         symbol = self.symbol[i]
+        if i in self._contested:
+            return False
         if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
             return True
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
@@ -326,6 +354,19 @@ class _Graph:
                 names[node] = f"_{stem}_{number}" if number else f"_{stem}"
         return names
 
+    def distinct_names(self) -> dict[int, str]:
+        """New names for local variables of different modules that a linker would merge because they are named alike."""
+        twins: dict[str, list[int]] = defaultdict(list)
+        for i, symbol in enumerate(self.symbol):
+            if symbol.defined and symbol.sharing is Sharing.MERGE and symbol.binding is Binding.LOCAL:
+                twins[symbol.name].append(i)
+        return {
+            node: f"{name}__parcubin_{number}"
+            for name, nodes in twins.items()
+            for number, node in enumerate(nodes)
+            if number
+        }
+
 
 class _DisjointSets:
     def __init__(self, members: Iterable[int]) -> None:
@@ -336,14 +377,22 @@ class _DisjointSets:
             self._parent[member] = member = self._parent[self._parent[member]]
         return member
 
+    def all(self) -> list[list[int]]:
+        """The sets, each in the order of its members."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for member in self._parent:
+            found[self.find(member)].append(member)
+        return list(found.values())
+
     def join(self, members: Iterable[int]) -> None:
         found = {self.find(m) for m in members}
         for member in found:
             self._parent[member] = min(found)
 
 
-def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
-    """What the output must hold: kernels, variables that the host may name, and in a relocatable module functions."""
+def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
+    """What the output must hold: kernels, variables that the host may name, and device functions that are called from
+    outside or from modules of another dialect."""
     return [
         i
         for i, symbol in enumerate(graph.symbol)
@@ -355,10 +404,24 @@ def _roots(graph: _Graph, kind: PlanKind, exports: Set[str]) -> list[int]:
             or (
                 symbol.kind is SymbolKind.FUNCTION
                 and symbol.binding in (Binding.STRONG, Binding.WEAK)
-                and (kind == "relocatable" or graph.plain[i] in exports)
+                and (kind == "relocatable" or (kind == "link" and i in graph.called_across_dialects))
             )
         )
     ]
+
+
+def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
+    """Makes the only group whose code refers to the constant bank define all of it: `-ewp` code has to.
+
+    Returns: the variables that moved into the group.
+    """
+    bank = graph.constants
+    users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
+    moved = bank & variables
+    if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
+        return frozenset()
+    users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
+    return moved
 
 
 def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:
@@ -370,15 +433,28 @@ def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[in
     return users
 
 
+def _halves(graph: _Graph, group: list[Member], halved: Set[tuple[str, ...]]) -> Iterator[list[Member]]:
+    """The group in parts none of which is in `halved`."""
+    roots = [root for member in group for root in member.own]
+    kernels = tuple(sorted(graph.plain[root] for root in roots if graph.symbol[root].kind is SymbolKind.KERNEL))
+    if len(group) > 1 and kernels in halved:
+        middle = len(group) // 2
+        yield from _halves(graph, group[:middle], halved)
+        yield from _halves(graph, group[middle:], halved)
+    else:
+        yield group
+
+
 def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: Set[int]) -> Shard:
     """The shard of some members.
 
     Args:
         shared: nodes that are defined elsewhere.
-        always: modules that are a part of it in any case.
+        always: modules that are a part of every shard of their dialect.
     """
     roots = set[int]().union(*(m.own for m in members))
     reached = set[int]().union(*(m.reached for m in members))
+    dialect = graph.dialect(min(roots))
     define: dict[int, set[str]] = defaultdict(set)
     declare: dict[int, set[str]] = defaultdict(set)
     for node in reached:
@@ -394,7 +470,9 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: S
         exports=tuple(named[SymbolKind.FUNCTION]),
         parts=tuple(
             ShardPart(m, frozenset(define[m]), frozenset(declare[m]))
-            for m in sorted(define.keys() | declare.keys() | always)
+            for m in sorted(
+                define.keys() | declare.keys() | {m for m in always if graph.outlines[m].dialect == dialect}
+            )
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
         pointers=not graph.pointer_nodes.isdisjoint(reached),

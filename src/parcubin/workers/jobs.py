@@ -7,9 +7,9 @@ import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
@@ -83,6 +83,23 @@ class Lowering:
     keep: frozenset[str]
     libdevice: Path | None
 
+    def arguments(self) -> dict[str, Any]:
+        """The fields, as arguments of `lower`."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class PrintShard:
+    """Returns: the LLVM IR of a shard on its own, with what it needs of libdevice, as text."""
+
+    name: str
+    lowering: Lowering
+
+    def run(self) -> str:
+        from parcubin.lower.llvm import print_shard
+
+        return print_shard(**self.lowering.arguments(), name=self.name)
+
 
 @dataclass(frozen=True)
 class CompileShard:
@@ -148,16 +165,7 @@ class CompileShard:
             return self.source
         from parcubin.lower.llvm import lower
 
-        source = self.source
-        lowered = lower(
-            source.parts,
-            target=source.target,
-            options=source.options,
-            ptx_version=source.ptx_version,
-            keep=source.keep,
-            libdevice=source.libdevice,
-            name=self.name,
-        )
+        lowered = lower(**self.source.arguments(), name=self.name)
         seconds.update(lowered.seconds)
         return Ptx(lowered.ptx, self.name)
 
@@ -247,7 +255,7 @@ def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
         return text
     own = hashlib.sha256(" ".join(sorted(k.name for k in summary.kernels)).encode()).hexdigest()[:12]
     pattern = "|".join(map(re.escape, names))
-    return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$])", lambda m: f"{m[0]}__{own}", text)
+    return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$.])", lambda m: f"{m[0]}__{own}", text)
 
 
 @contextmanager
