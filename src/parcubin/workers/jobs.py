@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from parcubin.errors import InputError
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
-from parcubin.inspect.ptx import PtxSummary, scan_ptx
+from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
+from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -137,7 +137,8 @@ class CompileShard:
         with _timed(seconds, "assemble"):
             module: Module
             if self.output == "assembly":
-                _refuse_extern_variables(summary, self.name)
+                if missing := set(summary.externs) - SYSTEM_CALLS:
+                    raise unresolved_error(uses_of(missing, ptx.text, summary, self.name))
                 module = self.provider.compile(self.target, ptx, self.options)
             else:
                 why_plain = self.must_be_plain or why_not_extensible_whole_program(
@@ -244,17 +245,6 @@ class LinkResult:
     log: str = field(repr=False)
     info: CubinInfo
     seconds: dict[str, float]
-
-
-def _refuse_extern_variables(summary: PtxSummary, name: str) -> None:
-    """A whole-program compile answers an extern variable with a warning and a zeroed copy of its own (ptxas 13.5)."""
-    undefined = [v.name for v in summary.variables if v.linkage == "extern" and v.space != "shared"]
-    if undefined:
-        raise InputError(
-            f"{name} refers to variables that no input defines: {', '.join(undefined)}. Add the input that defines "
-            "them, and link (--emit cubin) where it is another module.",
-            kernels=[k.name for k in summary.kernels],
-        )
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
