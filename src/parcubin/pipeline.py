@@ -11,17 +11,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
+from parcubin.errors import (
+    InputError,
+    InternalCompilerError,
+    LinkCheckError,
+    ParcubinError,
+    SeveralInputsError,
+    UsageError,
+)
 from parcubin.inspect.ptx import PtxSummary
+from parcubin.inspect.unresolved import Use, unresolved_error
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report
 from parcubin.providers.selection import Selection, ToolPaths, select
+from parcubin.references import references
 from parcubin.report.progress import ProgressCallback, ProgressEvent
-from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
+from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
-from parcubin.split.plan import PlanKind, plan_shards
+from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
@@ -216,6 +225,8 @@ class _Build:
             lowered=self.lowered,
         )
         shards = self._compile(modules, settings, _PLAN_KIND[output])
+        if settings.output == "module" and shards.failures and not shards.jobs:
+            raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
             keep_shards(self.keep, list(shards.done.values()))
@@ -244,13 +255,20 @@ class _Build:
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
+        halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
-            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once)
-            jobs = shard_jobs(plan, modules.all, settings)
+            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
+            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
+            if self.split and crashed - halved:
+                halved |= crashed
+                continue
+            if self.keep is not None:
+                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
             self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
@@ -265,6 +283,36 @@ class _Build:
                 variables=plan.variables,
                 failures=(*modules.failures, *(failed[j.job] for j in jobs if j.job in failed)),
             )
+
+    def _jobs(
+        self, modules: Modules, plan: Plan, settings: ShardSettings, failed: dict[CompileShard, ParcubinError]
+    ) -> list[ShardJob]:
+        """The shards' jobs. Those that use what nothing defines fail before a compiler is asked; so that all are found,
+        shards that may be among them are lowered first."""
+        jobs = shard_jobs(plan, modules.all, settings)
+        if settings.provider is None or settings.relocatable:
+            return jobs
+        known = references(modules.all, linked=settings.output == "module")
+        suspects = known.suspects(jobs)
+        if not suspects:
+            return jobs
+        lowerings = {j.job: self.compiler._pool.submit(replace(j.job, provider=None)) for j in suspects}
+        uses: dict[CompileShard, list[Use]] = {}
+        for suspect in suspects:
+            try:
+                result = lowerings[suspect.job].result()
+            except ParcubinError:
+                continue  # it is said when the shard is compiled
+            if isinstance(suspect.job.source, Lowering):
+                self.lowered[suspect.job.source] = result.ptx
+            uses[suspect.job] = known.uses(suspect, result)
+        if any(uses.values()) and not self.keep_going:
+            raise unresolved_error(use for several in uses.values() for use in several)
+        with_ptx = shard_jobs(plan, modules.all, settings)
+        for before, after in zip(jobs, with_ptx, strict=True):
+            if missing := uses.get(before.job):
+                failed[after.job] = unresolved_error(missing)
+        return with_ptx
 
     def _run(
         self,
@@ -421,6 +469,11 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_internal(error: ParcubinError | None) -> bool:
+    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
+    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

@@ -106,28 +106,7 @@ def lower(
     clock = time.process_time()
     seconds = {}
     machine = _target_machine(target, options.opt_level, ptx_version)
-    context = llvm.create_context()
-
-    def parsed(text: str, what: str) -> Any:
-        module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
-        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-        _make_visible(module, keep)
-        return module
-
-    module, *others = [parsed(text, part) for part, text in parts]
-    _link(module, others, name)
-    needed = frozenset(n for f in module.functions if f.is_declaration and (n := _name(f)).startswith("__nv_"))
-    if needed:
-        _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
-    defined = {_name(f) for f in module.functions if not f.is_declaration}
-    if any(_ALIAS.search(text) for _, text in parts):
-        text, aliases = _with_internal_aliases(module, keep)
-        module = _parse_into(context, text, name)
-        defined |= aliases
-    if missing := sorted(keep - defined):
-        raise InputError(f"{name} lacks {', '.join(missing)}.", kernels=missing)
-    _make_internal(module, keep)
-    _verify(module, name)
+    module = _prepared(parts, str(machine.target_data), options, keep, libdevice, name)
     seconds["parse"] = time.process_time() - clock
 
     clock = time.process_time()
@@ -148,6 +127,55 @@ def lower(
         # ptxas refuses to optimise what says `debug`, and LLVM says it for line tables too.
         ptx = _DEBUG_TARGET.sub(r"\1", ptx, count=1)
     return LoweredShard(ptx, seconds)
+
+
+def print_shard(
+    parts: Sequence[tuple[str, str]],
+    *,
+    target: Target,
+    options: CompilationOptions,
+    ptx_version: int,
+    keep: Set[str],
+    libdevice: Path | None,
+    name: str,
+) -> str:
+    """The module that `lower` would optimise, as text. Arguments and errors are those of `lower`."""
+    machine = _target_machine(target, options.opt_level, ptx_version)
+    return str(_prepared(parts, str(machine.target_data), options, keep, libdevice, name))
+
+
+def _prepared(
+    parts: Sequence[tuple[str, str]],
+    data_layout: str,
+    options: CompilationOptions,
+    keep: Set[str],
+    libdevice: Path | None,
+    name: str,
+) -> Any:
+    """One module of all parts with what they need of libdevice, in which only what is kept is visible."""
+    context = _llvm().create_context()
+
+    def parsed(text: str, what: str) -> Any:
+        module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
+        module.triple, module.data_layout = TRIPLE, data_layout
+        _make_visible(module, keep)
+        return module
+
+    module, *others = [parsed(text, part) for part, text in parts]
+    _link(module, others, name)
+    needed = frozenset(n for f in module.functions if f.is_declaration and (n := _name(f)).startswith("__nv_"))
+    if needed:
+        _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
+    defined = {_name(f) for f in module.functions if not f.is_declaration}
+    if any(_ALIAS.search(text) for _, text in parts):
+        text, aliases = _with_internal_aliases(module, keep)
+        module = _parse_into(context, text, name)
+        defined |= aliases
+    if missing := sorted(keep - defined):
+        raise InputError(f"{name} lacks {', '.join(missing)}.", kernels=missing)
+    _make_internal(module, keep)
+    _verify(module, name)
+    return module
 
 
 def _with_own_call_numbers(ptx: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -86,6 +86,7 @@ def plan_shards(
     *,
     split: bool = True,
     once: Set[str] = frozenset(),
+    halved: Set[tuple[str, ...]] = frozenset(),
 ) -> Plan:
     """Plans a program.
 
@@ -96,6 +97,7 @@ def plan_shards(
         split: False for one shard of each dialect.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
+        halved: kernels of shards that made a compiler fail internally: their kernels are planned into two shards each.
 
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
@@ -131,7 +133,12 @@ def plan_shards(
         else:
             members[graph.environment(component[0])].append(graph.member(component, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
-    groups = [group for environment in sorted(members) for group in grouping.groups(members[environment])]
+    groups = [
+        half
+        for environment in sorted(members)
+        for group in grouping.groups(members[environment])
+        for half in _halves(graph, group, halved)
+    ]
     if kind == "link":
         constants = _give_constants_to_sole_user(graph, groups, variables)
         shared -= constants
@@ -424,6 +431,18 @@ def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[in
         for node in closure & nodes:
             users[node].append(root)
     return users
+
+
+def _halves(graph: _Graph, group: list[Member], halved: Set[tuple[str, ...]]) -> Iterator[list[Member]]:
+    """The group in parts none of which is in `halved`."""
+    roots = [root for member in group for root in member.own]
+    kernels = tuple(sorted(graph.plain[root] for root in roots if graph.symbol[root].kind is SymbolKind.KERNEL))
+    if len(group) > 1 and kernels in halved:
+        middle = len(group) // 2
+        yield from _halves(graph, group[:middle], halved)
+        yield from _halves(graph, group[middle:], halved)
+    else:
+        yield group
 
 
 def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: Set[int]) -> Shard:
