@@ -169,6 +169,8 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         for_host = global_name in host_named or global_.externally_initialized
         if global_.linkage in ("extern_weak", "available_externally"):
             line = global_.declaration()  # LLVM would define the one in PTX, and without optimisation the other
+        elif global_.linkage == "linkonce":
+            line = global_.definition("weak")  # definitions may differ, so it has to be the same one for all
         elif for_host and global_.space != _SHARED and global_.linkage in _LOCAL and _IDENTIFIER.fullmatch(global_name):
             line = global_.definition("external")  # so that no other symbol of its name makes LLVM rename it
         entity = entities[global_name] = tokenize(line)
@@ -265,9 +267,9 @@ def _binding(name: str, linkage: str, comdat: bool) -> Binding:
     match linkage:
         case _ if linkage in _LOCAL or name.isdigit():  # nobody can name a number from outside
             return Binding.LOCAL
-        case "linkonce" | "linkonce_odr" | "available_externally":
+        case "linkonce_odr" | "available_externally":
             return Binding.DISCARDABLE
-        case "weak" | "weak_odr" | "common" | "extern_weak":
+        case "linkonce" | "weak" | "weak_odr" | "common" | "extern_weak":
             return Binding.WEAK
         case _:
             return Binding.WEAK if comdat else Binding.STRONG
