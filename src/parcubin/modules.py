@@ -14,7 +14,7 @@ from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_l
 from parcubin.split.outline import Binding, Sharing
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.jobs import PrintModule
-from parcubin.workers.pool import WorkerPool
+from parcubin.workers.pool import WorkerPool, as_compiler_error
 
 _TRIPLE = re.compile(r'^target triple = "([^"]*)"', re.M)
 
@@ -86,7 +86,7 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool, *, debug_info: boo
                 InputError(f"{sources[number].name} has a form of LLVM IR that is not understood: {error}.")
             )
         except ParcubinError as error:
-            failures.append(error)
+            failures.append(as_compiler_error(error, sources[number].name))
     # In an order that does not depend on the order of the inputs, because it reaches the output.
     modules = sorted((Module(sources[n], outline) for n, outline in outlines.items()), key=_first_definition)
     return Modules(tuple(_with_unique_host_variables(modules)), tuple(failures))

@@ -11,21 +11,39 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from parcubin.errors import InputError, LinkCheckError, ParcubinError, SeveralInputsError, UsageError
+from parcubin.errors import (
+    InputError,
+    InternalCompilerError,
+    LinkCheckError,
+    ParcubinError,
+    SeveralInputsError,
+    UsageError,
+)
 from parcubin.inspect.ptx import PtxSummary
+from parcubin.inspect.unresolved import Use, unresolved_error
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
-from parcubin.program import Program, Report
+from parcubin.program import Program, Report, WrittenShard
+from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.selection import Selection, ToolPaths, select
+from parcubin.references import references
 from parcubin.report.progress import ProgressCallback, ProgressEvent
-from parcubin.report.summary import keep_shards, kernel_infos, variable_infos, warnings_of
+from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
-from parcubin.split.plan import PlanKind, plan_shards
+from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
-from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
-from parcubin.workers.pool import WorkerPool, available_cores
+from parcubin.workers.jobs import (
+    AskVersions,
+    CompileShard,
+    LinkResult,
+    LinkShards,
+    Lowering,
+    PrintShard,
+    ShardResult,
+)
+from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
@@ -123,15 +141,25 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
-        build = _Build(
-            compiler=self,
-            inputs=tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,),
-            options=options or CompilationOptions(),
-            keep_going=keep_going,
-            split=split,
-            keep=keep,
-        )
-        return build.run(output)
+        build = self._build(inputs, options or CompilationOptions())
+        return replace(build, keep_going=keep_going, split=split, keep=keep).run(output)
+
+    def _build(self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions) -> _Build:
+        return _Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options)
+
+    def split(
+        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
+    ) -> tuple[WrittenShard, ...]:
+        """The shards of a program, as text, in the order in which they are linked.
+
+        Args:
+            inputs: as for `compile`.
+            output: what the plan is for.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        return self._build(inputs, CompilationOptions()).split_only(output)
 
     def close(self) -> None:
         """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
@@ -191,9 +219,9 @@ class _Build:
     compiler: Compiler
     inputs: tuple[Input, ...]
     options: CompilationOptions
-    keep_going: bool
-    split: bool
-    keep: Path | None
+    keep_going: bool = False
+    split: bool = True
+    keep: Path | None = None
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
 
@@ -204,8 +232,39 @@ class _Build:
         versions = self.compiler._pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
+        settings = self._settings(output, provider, ptx_version)
+        shards = self._compile(modules, settings, _PLAN_KIND[output])
+        if settings.output == "module" and shards.failures and not shards.jobs:
+            raise _all_of(shards.failures)
+        link = self._link(shards, settings) if settings.output == "module" and provider else None
+        if self.keep is not None:
+            keep_shards(self.keep, list(shards.done.values()))
+        return self._program(output, shards, link, selection, llvm_version, start)
+
+    def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
+        """The shards as text, not compiled."""
+        pool = self.compiler._pool
+        modules = self._read()
+        ptx_version, _ = pool.submit(AskVersions(None)).result()
+        plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
+        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
+        lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
+        printed = {job: pool.submit(PrintShard(job.name, source)) for job, source in lowerings.items()}
+        return tuple(
+            WrittenShard(
+                kernels=j.kernels,
+                text=j.job.source.text if isinstance(j.job.source, Ptx) else printed[j.job].result(),
+                format="ptx" if isinstance(j.job.source, Ptx) else "ll",
+                cost=j.cost,
+                constants=j.constants,
+                pointers=j.pointers,
+            )
+            for j in jobs
+        )
+
+    def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
         libdevice = find_libdevice()
-        settings = ShardSettings(
+        return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             provider=provider,
@@ -215,11 +274,6 @@ class _Build:
             relocatable=output == "relocatable",
             lowered=self.lowered,
         )
-        shards = self._compile(modules, settings, _PLAN_KIND[output])
-        link = self._link(shards, settings) if settings.output == "module" and provider else None
-        if self.keep is not None:
-            keep_shards(self.keep, list(shards.done.values()))
-        return self._program(output, shards, link, selection, llvm_version, start)
 
     def _read(self) -> Modules:
         sources: list[Source] = []
@@ -244,13 +298,20 @@ class _Build:
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
+        halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
-            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once)
-            jobs = shard_jobs(plan, modules.all, settings)
+            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
+            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
+            if self.split and crashed - halved:
+                halved |= crashed
+                continue
+            if self.keep is not None:
+                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
             self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
@@ -265,6 +326,36 @@ class _Build:
                 variables=plan.variables,
                 failures=(*modules.failures, *(failed[j.job] for j in jobs if j.job in failed)),
             )
+
+    def _jobs(
+        self, modules: Modules, plan: Plan, settings: ShardSettings, failed: dict[CompileShard, ParcubinError]
+    ) -> list[ShardJob]:
+        """The shards' jobs. Those that use what nothing defines fail before a compiler is asked; so that all are found,
+        shards that may be among them are lowered first."""
+        jobs = shard_jobs(plan, modules.all, settings)
+        if settings.provider is None or settings.relocatable:
+            return jobs
+        known = references(modules.all, linked=settings.output == "module")
+        suspects = known.suspects(jobs)
+        if not suspects:
+            return jobs
+        lowerings = {j.job: self.compiler._pool.submit(replace(j.job, provider=None)) for j in suspects}
+        uses: dict[CompileShard, list[Use]] = {}
+        for suspect in suspects:
+            try:
+                result = lowerings[suspect.job].result()
+            except ParcubinError:
+                continue  # it is said when the shard is compiled
+            if isinstance(suspect.job.source, Lowering):
+                self.lowered[suspect.job.source] = result.ptx
+            uses[suspect.job] = known.uses(suspect, result)
+        if any(uses.values()) and not self.keep_going:
+            raise unresolved_error(use for several in uses.values() for use in several)
+        with_ptx = shard_jobs(plan, modules.all, settings)
+        for before, after in zip(jobs, with_ptx, strict=True):
+            if missing := uses.get(before.job):
+                failed[after.job] = unresolved_error(missing)
+        return with_ptx
 
     def _run(
         self,
@@ -285,7 +376,8 @@ class _Build:
                 try:
                     done[shard.job] = future.result()
                 except ParcubinError as error:
-                    failed[shard.job] = shard.located(error)
+                    located = shard.located(error)
+                    failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
                     if not self.keep_going:
                         return
                 finished += 1
@@ -296,7 +388,7 @@ class _Build:
 
     def _without_faults(self, modules: Modules, unparsed: Sequence[CompileShard]) -> Modules | None:
         """The modules without those that LLVM cannot parse. Where a module is sound and only its shards are not, it is
-        compiled whole. None when all shards parsed.
+        compiled whole. None when all shards parsed, or nothing can be done about it.
 
         Raises:
             InputError: modules cannot be parsed, and `keep_going` is off; names each.
@@ -306,10 +398,13 @@ class _Build:
         faulty = unparsable(modules.all, self.compiler._pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
+        if not faulty and not split:
+            return None
         return replace(
             modules,
             all=tuple(
-                m if m.source.name not in names or faulty else m.whole("a shard of it did not parse")
+                m if m not in split or faulty else m.whole("a shard of it did not parse")
                 for m in modules.all
                 if m not in faulty
             ),
@@ -334,7 +429,10 @@ class _Build:
             variables=tuple(shards.variables | _host_variables(summaries)),
             relocatable=settings.relocatable,
         )
-        return self.compiler._pool.submit(job).result()
+        try:
+            return self.compiler._pool.submit(job).result()
+        except ParcubinError as error:
+            raise as_compiler_error(error, "the link") from None
 
     def _program(
         self,
@@ -350,7 +448,8 @@ class _Build:
         variables = variable_infos(results, link)
         assemblies = tuple(r.module for r in results if isinstance(r.module, Assembly))
         if output == "bundle":
-            missing = sorted(shards.variables - variables.keys())
+            textures = {v.name for r in results for v in r.summary.variables if v.size is None}
+            missing = sorted(shards.variables - variables.keys() - textures)
             if missing:
                 raise LinkCheckError(f"The output lacks variables that the host may name: {', '.join(missing)}.")
         stages = dict.fromkeys(("parse", "optimize", "emit", "assemble", "link"), 0.0)
@@ -413,6 +512,11 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_internal(error: ParcubinError | None) -> bool:
+    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
+    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

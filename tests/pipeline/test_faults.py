@@ -15,7 +15,8 @@ import llvmlite.binding as llvm
 import pytest
 
 import parcubin
-from parcubin.errors import DuplicateSymbolError, RegisterSpillError, UnresolvedSymbolError
+from parcubin.errors import DuplicateSymbolError, InternalCompilerError, RegisterSpillError, UnresolvedSymbolError
+from parcubin.model import Emit
 from parcubin.report.progress import ProgressEvent
 from tests.pipeline.samples import HEADER, arithmetic_kernel, kernel, module
 
@@ -202,6 +203,28 @@ def test_a_killed_worker_is_an_error_that_names_the_signal(corpus: Path) -> None
         with pytest.raises(parcubin.ParcubinError, match="SIGKILL"):
             compiler.compile(corpus / "cub.ll.xz")
         assert list(compiler.compile(module(kernel("k"))).kernels) == ["k"]
+
+
+CANNOT_BE_SELECTED = (
+    "declare void @llvm.nvvm.barrier.cluster.arrive()\n",
+    kernel("bad", "  call void @llvm.nvvm.barrier.cluster.arrive()\n"),  # needs sm_90: LLVM aborts
+)
+
+
+@pytest.mark.parametrize("output", ["bundle", "cubin"])
+def test_a_crash_of_a_compiler_costs_the_kernel_at_fault(output: Emit, tmp_path: Path) -> None:
+    good = [f"k{i}" for i in range(9)]
+    text = module(*CANNOT_BE_SELECTED, *map(kernel, good))
+    with parcubin.Compiler("sm_80", jobs=2) as compiler:
+        with pytest.raises(InternalCompilerError, match="Cannot select") as caught:
+            compiler.compile(text, output=output, keep=tmp_path)
+        assert caught.value.kernels == ("bad",)
+        (reproducer,) = tmp_path.glob("failed-*.ll")
+        assert "@bad" in reproducer.read_text()
+        assert "@k0" not in reproducer.read_text()
+        program = compiler.compile(text, output=output, keep_going=True)
+    assert sorted(program.kernels) == good
+    assert [failure.kernels for failure in program.report.failures] == [("bad",)]
 
 
 def test_json_of_an_error_is_one_object(tmp_path: Path) -> None:

@@ -53,11 +53,11 @@ def info_command(
 
 def versions() -> dict[str, Any]:
     """Versions of parcubin and of the LLVM that lowers."""
-    from importlib.metadata import version
-
     import llvmlite.binding
 
-    return {"parcubin": version("parcubin"), "llvm": ".".join(map(str, llvmlite.binding.llvm_version_info))}
+    from parcubin import __version__
+
+    return {"parcubin": __version__, "llvm": ".".join(map(str, llvmlite.binding.llvm_version_info))}
 
 
 def toolchain() -> list[dict[str, str]]:

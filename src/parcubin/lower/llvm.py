@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from parcubin.errors import InputError
+from parcubin.lower.dialect import in_llvm_22
 from parcubin.lower.libdevice import libdevice_functions
 from parcubin.lower.targets import check_target
 from parcubin.model import CompilationOptions, Target
@@ -105,28 +106,7 @@ def lower(
     clock = time.process_time()
     seconds = {}
     machine = _target_machine(target, options.opt_level, ptx_version)
-    context = llvm.create_context()
-
-    def parsed(text: str, what: str) -> Any:
-        module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
-        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-        _make_visible(module, keep)
-        return module
-
-    module, *others = [parsed(text, part) for part, text in parts]
-    _link(module, others, name)
-    needed = frozenset(n for f in module.functions if f.is_declaration and (n := _name(f)).startswith("__nv_"))
-    if needed:
-        _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
-    defined = {_name(f) for f in module.functions if not f.is_declaration}
-    if any(_ALIAS.search(text) for _, text in parts):
-        text, aliases = _with_internal_aliases(module, keep)
-        module = _parse_into(context, text, name)
-        defined |= aliases
-    if missing := sorted(keep - defined):
-        raise InputError(f"{name} lacks {', '.join(missing)}.", kernels=missing)
-    _make_internal(module, keep)
-    _verify(module, name)
+    module = _prepared(parts, str(machine.target_data), options, keep, libdevice, name)
     seconds["parse"] = time.process_time() - clock
 
     clock = time.process_time()
@@ -147,6 +127,55 @@ def lower(
         # ptxas refuses to optimise what says `debug`, and LLVM says it for line tables too.
         ptx = _DEBUG_TARGET.sub(r"\1", ptx, count=1)
     return LoweredShard(ptx, seconds)
+
+
+def print_shard(
+    parts: Sequence[tuple[str, str]],
+    *,
+    target: Target,
+    options: CompilationOptions,
+    ptx_version: int,
+    keep: Set[str],
+    libdevice: Path | None,
+    name: str,
+) -> str:
+    """The module that `lower` would optimise, as text. Arguments and errors are those of `lower`."""
+    machine = _target_machine(target, options.opt_level, ptx_version)
+    return str(_prepared(parts, str(machine.target_data), options, keep, libdevice, name))
+
+
+def _prepared(
+    parts: Sequence[tuple[str, str]],
+    data_layout: str,
+    options: CompilationOptions,
+    keep: Set[str],
+    libdevice: Path | None,
+    name: str,
+) -> Any:
+    """One module of all parts with what they need of libdevice, in which only what is kept is visible."""
+    context = _llvm().create_context()
+
+    def parsed(text: str, what: str) -> Any:
+        module = _parse_into(context, with_flush_to_zero(text) if options.flush_to_zero else text, what)
+        module.triple, module.data_layout = TRIPLE, data_layout
+        _make_visible(module, keep)
+        return module
+
+    module, *others = [parsed(text, part) for part, text in parts]
+    _link(module, others, name)
+    needed = frozenset(n for f in module.functions if f.is_declaration and (n := _name(f)).startswith("__nv_"))
+    if needed:
+        _link(module, [parsed(libdevice_functions(libdevice, needed, name), "libdevice")], name)
+    defined = {_name(f) for f in module.functions if not f.is_declaration}
+    if any(_ALIAS.search(text) for _, text in parts):
+        text, aliases = _with_internal_aliases(module, keep)
+        module = _parse_into(context, text, name)
+        defined |= aliases
+    if missing := sorted(keep - defined):
+        raise InputError(f"{name} lacks {', '.join(missing)}.", kernels=missing)
+    _make_internal(module, keep)
+    _verify(module, name)
+    return module
 
 
 def _with_own_call_numbers(ptx: str) -> str:
@@ -258,7 +287,13 @@ def _parse_into(context: Any, source: str | bytes, name: str) -> Any:
     try:
         if isinstance(source, bytes) and source.startswith(BITCODE_MAGICS):
             return llvm.parse_bitcode(source, context)
-        return llvm.parse_assembly(source if isinstance(source, str) else source.decode(), context)
+        text = source if isinstance(source, str) else source.decode()
+        try:
+            return llvm.parse_assembly(text, context)
+        except RuntimeError:
+            if (translated := in_llvm_22(text)) == text:
+                raise
+            return llvm.parse_assembly(translated, context)
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is neither bitcode nor text: {error}.", input_name=name) from None
     except RuntimeError as error:
@@ -276,7 +311,7 @@ def _link(module: Any, others: Sequence[Any], name: str) -> None:
         try:
             module.link_in(other)
         except RuntimeError as error:
-            raise InputError(f"The modules of {name} do not link: {error}", input_name=name) from None
+            raise InputError(f"The modules of {name} do not link: {error}", log=str(error)) from None
 
 
 def _verify(module: Any, name: str) -> None:

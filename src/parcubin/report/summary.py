@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from parcubin.errors import ParcubinError
-from parcubin.model import Assembly, DeferredModule, Emit, KernelInfo, RelocatableModule, VariableInfo
+from parcubin.model import Assembly, DeferredModule, Emit, KernelInfo, Ptx, RelocatableModule, VariableInfo
 from parcubin.providers.selection import Selection
 from parcubin.toolchain.logs import resource_usage, warnings
-from parcubin.workers.jobs import LinkResult, ShardResult
+from parcubin.workers.jobs import CompileShard, LinkResult, ShardResult
 
 
 def kernel_infos(results: Sequence[ShardResult], link: LinkResult | None) -> dict[str, KernelInfo]:
@@ -66,15 +66,32 @@ def keep_shards(folder: Path, results: Sequence[ShardResult]) -> None:
     Raises:
         ParcubinError: they cannot be written.
     """
+    for number, result in enumerate(results):
+        _keep(folder / f"{number:04}.ptx", result.ptx.text.encode())
+        if isinstance(result.module, Assembly | RelocatableModule):
+            _keep(folder / f"{number:04}.cubin", result.module.cubin)
+            _keep(folder / f"{number:04}.log", result.log.encode())
+
+
+def keep_failed_shards(folder: Path, jobs: Sequence[CompileShard]) -> None:
+    """Writes the source of every shard that did not compile: what reproduces the failure.
+
+    Raises:
+        ParcubinError: they cannot be written.
+    """
+    for number, job in enumerate(jobs):
+        parts = [(job.name, job.source.text)] if isinstance(job.source, Ptx) else job.source.parts
+        suffix = "ptx" if isinstance(job.source, Ptx) else "ll"
+        for part, (_, text) in enumerate(parts):
+            _keep(folder / f"failed-{number:04}-{part}.{suffix}", text.encode())
+
+
+def _keep(path: Path, data: bytes) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for number, result in enumerate(results):
-            (folder / f"{number:04}.ptx").write_text(result.ptx.text)
-            if isinstance(result.module, Assembly | RelocatableModule):
-                (folder / f"{number:04}.cubin").write_bytes(result.module.cubin)
-                (folder / f"{number:04}.log").write_text(result.log)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     except OSError as error:
-        raise ParcubinError(f"Cannot write to {folder}: {error.strerror or error}.") from None
+        raise ParcubinError(f"Cannot write to {path.parent}: {error.strerror or error}.") from None
 
 
 def _attributed(message: str, function: str | None, result: ShardResult) -> str:

@@ -70,6 +70,12 @@ class Global:
         return "externally_initialized " in self.words
 
     @property
+    def is_host_initialized(self) -> bool:
+        """Whether the host may set its value, so that it has to be there. What every file may define anew (`linkonce`)
+        may be dropped when nothing refers to it, whoever initializes it."""
+        return self.externally_initialized and self.linkage not in ("linkonce", "linkonce_odr")
+
+    @property
     def in_comdat(self) -> bool:
         return _COMDAT.search(self.rest) is not None
 
@@ -77,6 +83,11 @@ class Global:
         """The definition with another linkage and visible in the default way."""
         spelled = "" if linkage == "external" else f"{linkage} "  # the word is for declarations only
         return f"@{self.name} = {spelled}{_WORDS_OF_DEFINITIONS.sub('', self.words)}{self.keyword} {self.rest}"
+
+    def declaration_with_value(self) -> str:
+        """The declaration of a constant that another module defines, with its value for LLVM to use. Without
+        optimisation LLVM makes a weak definition of it, which gives way to the other."""
+        return self.definition("available_externally")
 
     def declaration(self) -> str:
         """The declaration of a variable that another module defines."""

@@ -33,7 +33,8 @@ _FUNCTION_HEADER = re.compile(
 _LINKAGE = re.compile(rf"\b(?:{LINKAGES})\b")
 _LOCAL = ("private", "internal")
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_USED_LISTS = ("llvm.used", "llvm.compiler.used")
+_COMPILER_USED = "llvm.compiler.used"
+_USED_LISTS = ("llvm.used", _COMPILER_USED)
 _RUN_AT_START = ("llvm.global_ctors", "llvm.global_dtors")
 _PIECE_OF_LIST = re.compile(r'"[^"]*"|[()\[\],]')
 
@@ -56,6 +57,7 @@ class LlvmOutline:
     _attributes: Mapping[str, str] = field(repr=False)
     _metadata: Metadata = field(repr=False)
     _used: Mapping[str, tuple[str, ...]] = field(repr=False)
+    _named_by_assembly: Mapping[str, frozenset[str]] = field(repr=False)
 
     @property
     def dialect(self) -> str:
@@ -104,7 +106,10 @@ class LlvmOutline:
         entity = self._entities[name]
         if self.symbols[name].defined:
             if name not in define:
-                return self._tokenize(Global.parse(entity.text).declaration())
+                elsewhere = Global.parse(entity.text)
+                constant = elsewhere.keyword == "constant" and not elsewhere.externally_initialized
+                has_value = constant and not self.symbols[name].references
+                return self._tokenize(elsewhere.declaration_with_value() if has_value else elsewhere.declaration())
             if name in rename:
                 return replace(entity, text=Global.parse(entity.text).definition("external"))
         return entity
@@ -120,11 +125,21 @@ class LlvmOutline:
         return [f"{name} = {self._types[name].text}" for name in sorted(reached)]
 
     def _used_lists(self, define: frozenset[str]) -> Iterator[str]:
-        """`llvm.used` and `llvm.compiler.used` with the elements that the part defines."""
-        for name, elements in self._used.items():
-            kept = [e for e in elements if define.issuperset(symbols_in(e))]
-            if kept:
-                yield f'@{name} = appending global [{len(kept)} x ptr] [{", ".join(kept)}], section "llvm.metadata"'
+        """`llvm.used` and `llvm.compiler.used` with the elements that the part defines, and with what it only declares
+        and LLVM does not see the uses of."""
+        used = {name: [e for e in self._used[name] if define.issuperset(symbols_in(e))] for name in _USED_LISTS}
+        named = {n for name in define & self._named_by_assembly.keys() for n in self._named_by_assembly[name]}
+        used[_COMPILER_USED] += [
+            _as_element(Global.parse(self._entities[name].text))
+            for name in sorted(named - define)
+            if self.symbols[name].kind is SymbolKind.VARIABLE
+        ]
+        for name, elements in used.items():
+            if elements:
+                yield (
+                    f"@{name} = appending global [{len(elements)} x ptr] [{', '.join(elements)}], "
+                    'section "llvm.metadata"'
+                )
 
 
 def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
@@ -141,7 +156,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
     metadata = Metadata(module.metadata, module.named_metadata)
     tokenize = Tokenizer(module.types.keys())
     globals_ = {name: Global.parse(line) for name, line in module.globals.items()}
-    used = {name: _elements(globals_[name]) for name in _USED_LISTS if name in globals_}
+    used = {name: _elements(globals_[name]) if name in globals_ else () for name in _USED_LISTS}
     host_named = {symbol for elements in used.values() for element in elements for symbol in symbols_in(element)}
     kernels = metadata.annotated_kernels()
 
@@ -151,9 +166,11 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         if global_name.startswith("llvm.") and global_name not in _RUN_AT_START:
             continue  # never in PTX
         line = module.globals[global_name]
-        for_host = global_name in host_named or global_.externally_initialized
+        for_host = global_name in host_named or global_.is_host_initialized
         if global_.linkage in ("extern_weak", "available_externally"):
             line = global_.declaration()  # LLVM would define the one in PTX, and without optimisation the other
+        elif global_.linkage == "linkonce":
+            line = global_.definition("weak")  # definitions may differ, so it has to be the same one for all
         elif for_host and global_.space != _SHARED and global_.linkage in _LOCAL and _IDENTIFIER.fullmatch(global_name):
             line = global_.definition("external")  # so that no other symbol of its name makes LLVM rename it
         entity = entities[global_name] = tokenize(line)
@@ -166,15 +183,19 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
             raise NotInPrintedFormError(function.split("\n", 1)[0][:120])
         entity = entities[header["name"]] = tokenize(function)
         symbols[header["name"]] = _function(header, entity, header["name"] in kernels)
-    _add_hidden_references(symbols, entities, metadata)
-
-    kept = [_as_element(g) for g in globals_.values() if g.externally_initialized and g.name not in host_named]
-    if kept:
-        used["llvm.compiler.used"] = (*used.get("llvm.compiler.used", ()), *kept)
+    named_by_assembly = _named_by_assembly(symbols, entities)
+    _add_hidden_references(symbols, entities, metadata, named_by_assembly)
+    used[_COMPILER_USED] += tuple(
+        _as_element(g) for g in globals_.values() if g.is_host_initialized and g.name not in host_named
+    )
     return LlvmOutline(
         name=name,
         symbols=symbols,
-        whole_reason="it has module-level assembly" if module.assembly else _whole_reason(globals_, symbols, entities),
+        whole_reason=(
+            "it has module-level assembly"
+            if module.assembly
+            else _whole_reason(globals_, symbols, frozenset().union(*named_by_assembly.values()))
+        ),
         _text=text,
         _tokenize=tokenize,
         _header=tuple(module.targets),
@@ -184,6 +205,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         _attributes=module.attributes,
         _metadata=metadata,
         _used=used,
+        _named_by_assembly=named_by_assembly,
     )
 
 
@@ -245,29 +267,46 @@ def _binding(name: str, linkage: str, comdat: bool) -> Binding:
     match linkage:
         case _ if linkage in _LOCAL or name.isdigit():  # nobody can name a number from outside
             return Binding.LOCAL
-        case "linkonce" | "linkonce_odr" | "available_externally":
+        case "linkonce_odr" | "available_externally":
             return Binding.DISCARDABLE
-        case "weak" | "weak_odr" | "common" | "extern_weak":
+        case "linkonce" | "weak" | "weak_odr" | "common" | "extern_weak":
             return Binding.WEAK
         case _:
             return Binding.WEAK if comdat else Binding.STRONG
 
 
-def _add_hidden_references(symbols: dict[str, Symbol], entities: Mapping[str, Entity], metadata: Metadata) -> None:
+def _named_by_assembly(symbols: Mapping[str, Symbol], entities: Mapping[str, Entity]) -> dict[str, frozenset[str]]:
+    """For each function, the symbols that its inline assembly may name."""
+    with_assembly = {name: entity.assembly_names for name, entity in entities.items() if entity.assembly_names}
+    if not with_assembly:
+        return {}
+    by_ptx_name = {_ptx_name(symbol): name for name, symbol in symbols.items()}
+    named = {
+        name: frozenset(by_ptx_name[word] for word in words if word in by_ptx_name) - {name}
+        for name, words in with_assembly.items()
+    }
+    return {name: others for name, others in named.items() if others}
+
+
+def _add_hidden_references(
+    symbols: dict[str, Symbol],
+    entities: Mapping[str, Entity],
+    metadata: Metadata,
+    named_by_assembly: Mapping[str, frozenset[str]],
+) -> None:
     """Adds what inline assembly and metadata name, and checks that all that is named exists."""
-    by_ptx_name: dict[str, str] = {}
-    if any(entity.assembly_names for entity in entities.values()):
-        by_ptx_name = {_ptx_name(symbol): name for name, symbol in symbols.items()}
     for name, entity in entities.items():
         symbol = symbols[name]
         if not symbol.defined:
             continue
-        hidden = {by_ptx_name[word] for word in entity.assembly_names if word in by_ptx_name}
-        hidden.update(*(metadata.symbols[node] for node in entity.metadata if node in metadata.symbols))
-        hidden.discard(name)
+        hidden = named_by_assembly.get(name, frozenset()).union(
+            *(metadata.symbols[node] for node in entity.metadata if node in metadata.symbols)
+        ) - {name}
         if hidden:
-            symbols[name] = replace(symbol, references=symbol.references | hidden, addresses=symbol.addresses | hidden)
-        for reference in symbols[name].references:
+            symbols[name] = symbol = replace(
+                symbol, references=symbol.references | hidden, addresses=symbol.addresses | hidden
+            )
+        for reference in symbol.references:
             if reference not in symbols:
                 raise NotInPrintedFormError(f"@{reference} is not declared")
 
@@ -277,7 +316,7 @@ def _ptx_name(symbol: Symbol) -> str:
 
 
 def _whole_reason(
-    globals_: Mapping[str, Global], symbols: Mapping[str, Symbol], entities: Mapping[str, Entity]
+    globals_: Mapping[str, Global], symbols: Mapping[str, Symbol], named_by_assembly: frozenset[str]
 ) -> str | None:
     for name, global_ in globals_.items():
         if name in _RUN_AT_START or global_.keyword == "ifunc":
@@ -286,11 +325,9 @@ def _whole_reason(
             symbols[r].kind is not SymbolKind.FUNCTION for r in symbols[name].references
         ):
             return f"@{name} is an alias of something other than a device function"
-    named = {word for entity in entities.values() for word in entity.assembly_names}
-    for symbol in symbols.values():
-        renamable = symbol.sharing in (Sharing.ONCE_RENAMED, Sharing.COPY_UNLESS_LINKED)
-        if renamable and named and _ptx_name(symbol) in named:
-            return f"inline assembly names @{symbol.name}"
+    for name in sorted(named_by_assembly):
+        if symbols[name].sharing in (Sharing.ONCE_RENAMED, Sharing.COPY_UNLESS_LINKED):
+            return f"inline assembly names @{name}"
     return None
 
 

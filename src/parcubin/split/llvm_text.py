@@ -30,6 +30,7 @@ _DROPPED = re.compile(r"source_filename = |uselistorder(?:_bb)? |\^\d+ = |;|[ \t
 _NEEDLESS_QUOTES = re.compile(r'"(?<=[@%$]")[-a-zA-Z._][-\w.]*"', re.A)
 # A line in a function's body that is neither an instruction or part of one, nor a label, a comment or empty.
 _NOT_IN_A_BODY = re.compile(r'\n(?! +[a-zA-Z%#\];]|[\n;]|[-\w$.]+:|"[^"]*":)', re.A)
+_DEFINE = re.compile(r"(?<![-%@$.\w])define ")
 _IDENTIFIER = re.compile(r"[a-zA-Z$._][\w$.]*", re.A)
 _ESCAPE = re.compile(rb"\\(?:([0-9a-fA-F]{2})|\\)")
 _NOT_IN_PTX_NAMES = re.compile(rb"[^\w$]", re.A)
@@ -90,7 +91,7 @@ def cut(text: str) -> ModuleText:
             _add_line(module, text[position:stop])
         position = stop + 1
     defined = sum(function.startswith("define ") for function in module.functions)
-    if text.count("define ") != defined and len(re.findall(r"\bdefine ", without_strings(text))) != defined:
+    if text.count("define ") != defined and len(_DEFINE.findall(without_strings(text))) != defined:
         raise NotInPrintedFormError("a function starts in the middle of a line")
     return module
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,7 +70,7 @@ class Plan:
     Attributes:
         shards: variables that no kernel holds first, then by kernel name.
         rename: for each module, the names of its variables that several shards share.
-        variables: every variable that the host may name.
+        variables: every variable that the host may name as C++ does.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
     """
 
@@ -86,6 +86,7 @@ def plan_shards(
     *,
     split: bool = True,
     once: Set[str] = frozenset(),
+    halved: Set[tuple[str, ...]] = frozenset(),
 ) -> Plan:
     """Plans a program.
 
@@ -96,6 +97,7 @@ def plan_shards(
         split: False for one shard of each dialect.
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
+        halved: kernels of shards that made a compiler fail internally: their kernels are planned into two shards each.
 
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
@@ -105,9 +107,9 @@ def plan_shards(
     reached = {root: graph.closure([root]) for root in roots}
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
+    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
 
     sets = _DisjointSets(roots)
-    rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
     for dialect in {o.dialect for o in outlines}:
         spoken = [root for root in roots if graph.dialect(root) == dialect]
         sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
@@ -123,30 +125,30 @@ def plan_shards(
             sets.join(node_users)
     shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
 
-    components: dict[int, list[int]] = defaultdict(list)
-    for root in roots:
-        components[sets.find(root)].append(root)
-    by_environment: dict[str, list[Member]] = defaultdict(list)
-    lone_variables: dict[str, set[int]] = defaultdict(set)
-    for node in shared:
-        lone_variables[graph.environment(node)].add(node)
-    for component in components.values():
-        environment = graph.environment(component[0])
+    members: dict[str, list[Member]] = defaultdict(list)
+    variables = set(shared)
+    for component in sets.all():
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
-            lone_variables[environment].update(component)
+            variables.update(component)
         else:
-            by_environment[environment].append(graph.member(component, reached, shared))
+            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
-    shards = [
-        _shard(graph, group, shared, rootless)
-        for environment in sorted(by_environment)
-        for group in grouping.groups(by_environment[environment])
+    groups = [
+        half
+        for environment in sorted(members)
+        for group in grouping.groups(members[environment])
+        for half in _halves(graph, group, halved)
     ]
+    if kind == "link":
+        constants = _give_constants_to_sole_user(graph, groups, variables)
+        shared -= constants
+        variables -= constants
+
+    shards = [_shard(graph, group, shared, rootless) for group in groups]
     shards.sort(key=lambda s: (s.kernels, s.exports))
-    shards[:0] = [
-        _shard(graph, [graph.member(sorted(variables), {}, shared - variables)], shared - variables, rootless)
-        for _, variables in sorted(lone_variables.items())
-    ]
+    for environment in sorted({graph.environment(node) for node in variables}, reverse=True):
+        own = {node for node in variables if graph.environment(node) == environment}
+        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
     for node, name in names.items():
@@ -155,7 +157,11 @@ def plan_shards(
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
-        variables=frozenset(graph.plain[n] for n in range(len(graph.nodes)) if graph.is_host_variable(n)),
+        variables=frozenset(
+            graph.plain[n]
+            for n in range(len(graph.nodes))
+            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n])
+        ),
         mergeable=frozenset(
             graph.plain[n]
             for n, symbol in enumerate(graph.symbol)
@@ -175,6 +181,7 @@ class _Graph:
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
         self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
         self.cost: list[int] = [symbol.cost for symbol in self.symbol]
+        self._contested: set[int] = set()
         self._definition = self._strongest_definitions()
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
@@ -189,6 +196,7 @@ class _Graph:
                 else:
                     self.called_across_dialects.add(definition)
             self._successors.append(successors)
+        self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
         functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
         self.pointer_nodes = {
@@ -212,6 +220,8 @@ class _Graph:
                 continue
             if symbol.binding is Binding.STRONG and self.symbol[other].binding is Binding.STRONG:
                 raise self._defined_twice(other, i)
+            if symbol.binding is self.symbol[other].binding is Binding.WEAK:
+                self._contested.add(other)
             if _STRENGTH[symbol.binding] > _STRENGTH[self.symbol[other].binding]:
                 found[self.plain[i]] = i
         return found
@@ -245,12 +255,12 @@ class _Graph:
         return self._definition.get(self.plain[i])
 
     def is_own_definition(self, i: int) -> bool:
-        """Whether the module's own definition serves: it is the program's, or as good (`linkonce`)."""
+        """Whether the module's own definition serves: it is the program's, or as good (`linkonce_odr`)."""
         definition = self.definition(i)
         if definition is None or definition == i:
             return definition == i
         return all(
-            s.defined and s.binding is Binding.DISCARDABLE and s.sharing is not Sharing.ONCE
+            s.defined and s.binding is Binding.DISCARDABLE and s.sharing is Sharing.COPY
             for s in (self.symbol[i], self.symbol[definition])
         )
 
@@ -316,8 +326,11 @@ class _Graph:
 
     def can_be_shared(self, i: int) -> bool:
         """Whether a link can refer to the variable from several shards: by a new name, or by its own, under which a
-        local variable must become visible."""
+        local variable must become visible. Of several weak definitions, of which the largest may have to win, nobody
+        knows better than LLVM's linker, which must see them all."""
         symbol = self.symbol[i]
+        if i in self._contested:
+            return False
         if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
             return True
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
@@ -364,6 +377,13 @@ class _DisjointSets:
             self._parent[member] = member = self._parent[self._parent[member]]
         return member
 
+    def all(self) -> list[list[int]]:
+        """The sets, each in the order of its members."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for member in self._parent:
+            found[self.find(member)].append(member)
+        return list(found.values())
+
     def join(self, members: Iterable[int]) -> None:
         found = {self.find(m) for m in members}
         for member in found:
@@ -390,6 +410,20 @@ def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
     ]
 
 
+def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
+    """Makes the only group whose code refers to the constant bank define all of it: `-ewp` code has to.
+
+    Returns: the variables that moved into the group.
+    """
+    bank = graph.constants
+    users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
+    moved = bank & variables
+    if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
+        return frozenset()
+    users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
+    return moved
+
+
 def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:
     """For each node, the roots that reach it."""
     users: dict[int, list[int]] = {node: [] for node in nodes}
@@ -397,6 +431,18 @@ def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[in
         for node in closure & nodes:
             users[node].append(root)
     return users
+
+
+def _halves(graph: _Graph, group: list[Member], halved: Set[tuple[str, ...]]) -> Iterator[list[Member]]:
+    """The group in parts none of which is in `halved`."""
+    roots = [root for member in group for root in member.own]
+    kernels = tuple(sorted(graph.plain[root] for root in roots if graph.symbol[root].kind is SymbolKind.KERNEL))
+    if len(group) > 1 and kernels in halved:
+        middle = len(group) // 2
+        yield from _halves(graph, group[:middle], halved)
+        yield from _halves(graph, group[middle:], halved)
+    else:
+        yield group
 
 
 def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: Set[int]) -> Shard:

@@ -7,14 +7,14 @@ import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from parcubin.errors import InputError
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
-from parcubin.inspect.ptx import PtxSummary, scan_ptx
+from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
+from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -83,6 +83,23 @@ class Lowering:
     keep: frozenset[str]
     libdevice: Path | None
 
+    def arguments(self) -> dict[str, Any]:
+        """The fields, as arguments of `lower`."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class PrintShard:
+    """Returns: the LLVM IR of a shard on its own, with what it needs of libdevice, as text."""
+
+    name: str
+    lowering: Lowering
+
+    def run(self) -> str:
+        from parcubin.lower.llvm import print_shard
+
+        return print_shard(**self.lowering.arguments(), name=self.name)
+
 
 @dataclass(frozen=True)
 class CompileShard:
@@ -120,7 +137,8 @@ class CompileShard:
         with _timed(seconds, "assemble"):
             module: Module
             if self.output == "assembly":
-                _refuse_extern_variables(summary, self.name)
+                if missing := set(summary.externs) - SYSTEM_CALLS:
+                    raise unresolved_error(uses_of(missing, ptx.text, summary, self.name))
                 module = self.provider.compile(self.target, ptx, self.options)
             else:
                 why_plain = self.must_be_plain or why_not_extensible_whole_program(
@@ -147,16 +165,7 @@ class CompileShard:
             return self.source
         from parcubin.lower.llvm import lower
 
-        source = self.source
-        lowered = lower(
-            source.parts,
-            target=source.target,
-            options=source.options,
-            ptx_version=source.ptx_version,
-            keep=source.keep,
-            libdevice=source.libdevice,
-            name=self.name,
-        )
+        lowered = lower(**self.source.arguments(), name=self.name)
         seconds.update(lowered.seconds)
         return Ptx(lowered.ptx, self.name)
 
@@ -236,17 +245,6 @@ class LinkResult:
     log: str = field(repr=False)
     info: CubinInfo
     seconds: dict[str, float]
-
-
-def _refuse_extern_variables(summary: PtxSummary, name: str) -> None:
-    """A whole-program compile answers an extern variable with a warning and a zeroed copy of its own (ptxas 13.5)."""
-    undefined = [v.name for v in summary.variables if v.linkage == "extern" and v.space != "shared"]
-    if undefined:
-        raise InputError(
-            f"{name} refers to variables that no input defines: {', '.join(undefined)}. Add the input that defines "
-            "them, and link (--emit cubin) where it is another module.",
-            kernels=[k.name for k in summary.kernels],
-        )
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:

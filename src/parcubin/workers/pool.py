@@ -5,22 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parcubin.errors import ParcubinError, WorkerError
+from parcubin.errors import InternalCompilerError, ParcubinError, WorkerError
 from parcubin.workers.process import Job, receive, send
 
 ResultT = TypeVar("ResultT")
 
 _LOG_TAIL = 8192
+_SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_FATAL = re.compile(r"(?:LLVM ERROR: |(?=Assertion ))(.*)")
+_FUNCTION_AT_FAULT = re.compile(r"^In function: (\S+)$", re.M)
 
 
 def available_cores() -> int:
@@ -38,6 +43,26 @@ class WorkerCrashedError(WorkerError):
     def __init__(self, message: str, *, signal: int | None, log: str) -> None:
         super().__init__(message, log=log)
         self.signal = signal
+
+
+def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = ()) -> ParcubinError:
+    """The error; the crash of a worker becomes that of the compiler that ran in it.
+
+    Args:
+        error: what a job failed with.
+        what: what was compiled.
+        kernels: those in it; if LLVM names the one at fault, that one is the error's.
+    """
+    if not isinstance(error, WorkerCrashedError) or error.signal in _SIGNALS_FROM_OUTSIDE:
+        return error
+    complaint = _FATAL.search(error.log)
+    function = _FUNCTION_AT_FAULT.search(error.log)
+    how = f" ({signal.Signals(error.signal).name})" if error.signal else ""
+    return InternalCompilerError(
+        f"The compiler crashed on {what}{how}" + (f": {complaint[1]}" if complaint else "."),
+        kernels=[function[1]] if function and function[1] in kernels else kernels,
+        log=error.log,
+    )
 
 
 @dataclass(order=True)
