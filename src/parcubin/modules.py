@@ -139,7 +139,7 @@ def check_not_empty(modules: Modules) -> None:
 
 def _outline_llvm_ir(source: Source, text: str) -> LlvmOutline:
     triple = _TRIPLE.search(text)
-    if triple and not triple[1].startswith("nvptx64"):
+    if triple and not triple[1].startswith(("nvptx64", "unknown-unknown")) and triple[1]:
         raise InputError(
             f"{source.name} is for another machine: its target triple is '{triple[1]}', and parcubin compiles for "
             "nvptx64. Compile the source for nvptx64-nvidia-cuda.",

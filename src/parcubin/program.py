@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from parcubin.bundle import Bundle, write_bundle
 from parcubin.errors import ParcubinError, UsageError
@@ -41,6 +42,27 @@ class Report:
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
     failures: tuple[ParcubinError, ...]
+
+
+@dataclass(frozen=True)
+class WrittenShard:
+    """A shard that is not compiled.
+
+    Attributes:
+        kernels: its kernels; none in a shard of variables.
+        text: the module.
+        format: "ll" for LLVM IR, "ptx" for PTX.
+        cost: predicted work, in characters of LLVM IR.
+        constants: it refers to the constant bank.
+        pointers: it takes the addresses of functions or calls through pointers.
+    """
+
+    kernels: tuple[str, ...]
+    text: str = field(repr=False)
+    format: Literal["ll", "ptx"]
+    cost: float
+    constants: bool
+    pointers: bool
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,13 @@ class Statement:
         end: where it ends, with its semicolon or closing brace; the end of the text when those are missing.
         body: where the braces of a function's body or of a debug section open; None when it has none. Initial values
             are no body.
+        is_complete: whether it ends before the text does.
     """
 
     start: int
     end: int
     body: int | None
+    is_complete: bool = True
 
 
 def statements(text: bytes) -> Iterator[Statement]:
@@ -110,16 +112,19 @@ def _statement(text: bytes, start: int) -> Statement:
             head_start = position
         elif token[0] == b"{":
             body = token.start()
-            position = _end_of_block(text, body)
+            end = _end_of_block(text, body)
+            if end is None:
+                return Statement(start, len(text), body, is_complete=False)
+            position = end
             has_initial_value = has_initial_value or (
                 b"=" in text[head_start:body] and "=" in without_comments(text[head_start:body])
             )
             if not has_initial_value:
                 return Statement(start, position, body)
-    return Statement(start, len(text), None)
+    return Statement(start, len(text), None, is_complete=False)
 
 
-def _end_of_block(text: bytes, start: int) -> int:
+def _end_of_block(text: bytes, start: int) -> int | None:
     depth = 0
     for token in _BRACE.finditer(text, start):
         if token[0] == b"{":
@@ -128,7 +133,7 @@ def _end_of_block(text: bytes, start: int) -> int:
             depth -= 1
             if depth == 0:
                 return token.end()
-    return len(text)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

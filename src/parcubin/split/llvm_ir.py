@@ -166,9 +166,11 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         if global_name.startswith("llvm.") and global_name not in _RUN_AT_START:
             continue  # never in PTX
         line = module.globals[global_name]
-        for_host = global_name in host_named or global_.externally_initialized
+        for_host = global_name in host_named or global_.is_host_initialized
         if global_.linkage in ("extern_weak", "available_externally"):
             line = global_.declaration()  # LLVM would define the one in PTX, and without optimisation the other
+        elif global_.linkage == "linkonce":
+            line = global_.definition("weak")  # definitions may differ, so it has to be the same one for all
         elif for_host and global_.space != _SHARED and global_.linkage in _LOCAL and _IDENTIFIER.fullmatch(global_name):
             line = global_.definition("external")  # so that no other symbol of its name makes LLVM rename it
         entity = entities[global_name] = tokenize(line)
@@ -184,7 +186,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
     named_by_assembly = _named_by_assembly(symbols, entities)
     _add_hidden_references(symbols, entities, metadata, named_by_assembly)
     used[_COMPILER_USED] += tuple(
-        _as_element(g) for g in globals_.values() if g.externally_initialized and g.name not in host_named
+        _as_element(g) for g in globals_.values() if g.is_host_initialized and g.name not in host_named
     )
     return LlvmOutline(
         name=name,
@@ -265,9 +267,9 @@ def _binding(name: str, linkage: str, comdat: bool) -> Binding:
     match linkage:
         case _ if linkage in _LOCAL or name.isdigit():  # nobody can name a number from outside
             return Binding.LOCAL
-        case "linkonce" | "linkonce_odr" | "available_externally":
+        case "linkonce_odr" | "available_externally":
             return Binding.DISCARDABLE
-        case "weak" | "weak_odr" | "common" | "extern_weak":
+        case "linkonce" | "weak" | "weak_odr" | "common" | "extern_weak":
             return Binding.WEAK
         case _:
             return Binding.WEAK if comdat else Binding.STRONG

@@ -15,8 +15,8 @@ class SymbolKind(Enum):
 
 
 class Binding(Enum):
-    """How a definition meets others of its name. WEAK: another module may define it too. DISCARDABLE: also weak, and
-    dropped when nothing refers to it (`linkonce`)."""
+    """How a definition meets others of its name. WEAK: another module may define it too, differently. DISCARDABLE: all
+    definitions are equal, and dropped when nothing refers to them (`linkonce_odr`)."""
 
     LOCAL = auto()
     STRONG = auto()

@@ -255,12 +255,12 @@ class _Graph:
         return self._definition.get(self.plain[i])
 
     def is_own_definition(self, i: int) -> bool:
-        """Whether the module's own definition serves: it is the program's, or as good (`linkonce`)."""
+        """Whether the module's own definition serves: it is the program's, or as good (`linkonce_odr`)."""
         definition = self.definition(i)
         if definition is None or definition == i:
             return definition == i
         return all(
-            s.defined and s.binding is Binding.DISCARDABLE and s.sharing is not Sharing.ONCE
+            s.defined and s.binding is Binding.DISCARDABLE and s.sharing is Sharing.COPY
             for s in (self.symbol[i], self.symbol[definition])
         )
 

@@ -230,8 +230,8 @@ class _Reader:
         else:
             pieces = list(self._pieces(head, statement))
             self.pieces += pieces
-            understood = bool(pieces) and self.text[statement.end - 1] in b";}"
-        if not understood:
+            understood = bool(pieces)
+        if not understood or not statement.is_complete:
             self.not_understood.append(f"line {self._line}, {head.split(chr(10), 1)[0].strip()[:60]}")
 
     def _read_section(self, head: str, statement: Statement) -> None:

@@ -104,49 +104,30 @@ class _Shard:
     """
 
     def __init__(self, parts: Sequence[PtxPart], exports: Set[str]) -> None:
-        common = {n for p in parts for n in p.define if not p.is_local(n)}
+        self._definer = _definers(parts)
         # ptxas needs no declaration of a variable after its definition, and warns of one before it.
-        self.parts = sorted(parts, key=lambda p: len((p.held - p.define) & common))
-        # An alias is as visible as what it names.
-        self._exports = frozenset(exports).union(
-            *(
-                p.outline.symbols[n].references
-                for p in parts
-                for n in exports & p.define
-                if p.outline.symbols[n].is_alias
-            )
-        )
-        self._definer = self._definers()
+        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(n, p) is not p for n in p.held))
+        self._exports = frozenset(exports) | _aliasees(parts, exports)
         self._known: set[str] = set()
         self._taken = {p.rename.get(n, n) for p in parts for n in p.held if not p.is_local(n)}
-        self._dynamic_shared_memory: dict[str, bytes] = {}
+        self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
         self._chunks = [*parts[0].outline.description, b""]
         self._origins: list[PtxOrigin] = []
         self._line = 1 + sum(chunk.count(b"\n") + 1 for chunk in self._chunks)
 
-    def _definers(self) -> Mapping[str, PtxPart]:
-        """The parts whose definitions of names known to all count."""
-        found: dict[str, PtxPart] = {}
-        for part in self.parts:
-            for name in part.define:
-                if not part.is_local(name) and (
-                    name not in found or part.outline.symbols[name].binding is Binding.STRONG
-                ):
-                    found[name] = part
-        return found
-
     def add(self, part: PtxPart) -> None:
-        rename = self._new_names(part)
+        names = self._new_names(part)
         for piece in part.outline.pieces_of(part.held):
-            statement = self._statement(part, piece)
-            if not statement:
-                continue
-            statement = _renamed(statement, rename)
-            self._chunks.append(statement)
-            self._origins.append(PtxOrigin(self._line, part.outline.name, piece.line))
-            self._line += statement.count(b"\n") + 1
+            name = names.get(piece.symbol, piece.symbol)
+            statement = self._statement(part, piece, is_known=name in self._known)
+            self._known.add(name)
+            if statement:
+                statement = _renamed(statement, names)
+                self._chunks.append(statement)
+                self._origins.append(PtxOrigin(self._line, part.outline.name, piece.line))
+                self._line += statement.count(b"\n") + 1
 
     def rendered(self) -> RenderedPtx:
         self._chunks += [b".file %d %s" % (number, file) for file, number in self._files.items()]
@@ -160,38 +141,32 @@ class _Shard:
         """The part's names that change: those of variables that shards share, and those that other parts use, too."""
         names = {old: new for old, new in part.rename.items() if new != old}
         for name in sorted(filter(part.is_local, part.held)):
-            if self._is_declared_alike(part, name):
-                continue
-            new = next(n for n in _numbered(name) if n not in self._taken)
+            piece = next(part.outline.pieces_of([name]))
+            if piece.variable and piece.variable.is_dynamic_shared_memory:
+                # What is declared alike is the same memory.
+                new = self._dynamic_shared_memory.setdefault(_variable(part, piece, "extern"), self._free_name(name))
+            else:
+                new = self._free_name(name)
             self._taken.add(new)
             if new != name:
                 names[name] = new
         return names
 
-    def _is_declared_alike(self, part: PtxPart, name: str) -> bool:
-        """Whether another part declares the same dynamic shared memory."""
-        piece = next(part.outline.pieces_of([name]))
-        if piece.variable is None or not piece.variable.is_dynamic_shared_memory:
-            return False
-        text = part.outline.text[piece.start : piece.end]
-        if name in self._taken:
-            return self._dynamic_shared_memory.get(name) == text
-        self._dynamic_shared_memory[name] = text
-        return False
+    def _free_name(self, name: str) -> str:
+        return next(n for n in _numbered(name) if n not in self._taken)
 
-    def _statement(self, part: PtxPart, piece: Piece) -> bytes:
-        """The statement as the shard needs it; empty when it does not."""
+    def _statement(self, part: PtxPart, piece: Piece, *, is_known: bool) -> bytes:
+        """The statement as the shard needs it; empty when it does not.
+
+        Args:
+            is_known: the shard has a declaration of the symbol already.
+        """
         name = piece.symbol
-        is_known = name in self._known
-        if not part.is_local(name):
-            self._known.add(name)
+        definer = part if part.is_local(name) else self._definer.get(name)
         if piece.variable is not None:
-            if name in part.define and piece.is_definition:
-                return _variable(part, piece, self._linkage_of_variable(part, piece))
-            return b"" if is_known else _variable(part, piece, "extern")
-        if name not in part.define and name not in self._definer:
+            return self._statement_of_variable(part, piece, definer, is_known=is_known)
+        if definer is None:
             return b"" if is_known else _function(part, piece, piece.linkage)
-        definer = part if part.is_local(name) else self._definer[name]
         if (definer is not part) if piece.is_definition else is_known:
             return b""
         if piece.aliasee is not None:
@@ -200,11 +175,20 @@ class _Shard:
         linkage = definer.outline.linkage(name) if stays_callable and not part.is_local(name) else "local"
         return self._relocated(part.outline, _function(part, piece, linkage))
 
-    def _linkage_of_variable(self, part: PtxPart, piece: Piece) -> Linkage:
-        assert piece.variable is not None
-        if piece.symbol in part.rename:
-            return "visible"
-        return "local" if piece.variable.space == "shared" and piece.linkage != "extern" else piece.linkage
+    def _statement_of_variable(self, part: PtxPart, piece: Piece, definer: PtxPart | None, *, is_known: bool) -> bytes:
+        name, variable = piece.symbol, piece.variable
+        assert variable is not None
+        if definer is part and piece.is_definition and name in part.define:
+            if variable.is_dynamic_shared_memory:
+                return b"" if is_known else _variable(part, piece, "extern")
+            if name in part.rename:
+                return _variable(part, piece, "visible")
+            return _variable(part, piece, "local" if variable.space == "shared" else piece.linkage)
+        if is_known:
+            return b""
+        if definer is not None:
+            part, piece = definer, next(p for p in definer.outline.pieces_of([name]) if p.is_definition)
+        return _variable(part, piece, "extern")
 
     def _relocated(self, outline: PtxOutline, statement: bytes) -> bytes:
         """The statement with the shard's numbers of source files and labels of function names."""
@@ -233,6 +217,25 @@ class _Shard:
         new = next(n for n in map(str.encode, _numbered(label.decode())) if self._strings.get(n, string) == string)
         self._strings[new] = string
         return new
+
+
+def _definers(parts: Sequence[PtxPart]) -> Mapping[str, PtxPart]:
+    """For each name that means the same to all modules and that one of them defines: the part whose definition counts,
+    in this shard or in another."""
+    found: dict[str, tuple[int, PtxPart]] = {}
+    for part in parts:
+        for name in part.define | part.declare:
+            if not part.is_local(name):
+                strength = 2 * (name in part.define) + (part.outline.symbols[name].binding is Binding.STRONG)
+                if name not in found or strength > found[name][0]:
+                    found[name] = (strength, part)
+    return {name: part for name, (_, part) in found.items()}
+
+
+def _aliasees(parts: Sequence[PtxPart], names: Set[str]) -> frozenset[str]:
+    """What aliases of these names name: an alias is as visible as that (ptxas 13.5)."""
+    symbols = [part.outline.symbols[name] for part in parts for name in names & part.define]
+    return frozenset[str]().union(*(s.references for s in symbols if s.is_alias))
 
 
 def _function(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:

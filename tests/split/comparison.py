@@ -1,0 +1,155 @@
+"""Split programs compared with the whole-program result of LLVM and ptxas, which know nothing of parcubin."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+from cuda.pathfinder import find_bitcode_lib
+
+import parcubin
+from parcubin.model import Emit
+from tests.inspect.cuda_tools import Tools, Usage
+
+TRIPLE = "nvptx64-nvidia-cuda"
+_OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
+_KERNEL = re.compile(r'^define [^@\n]*\bptx_kernel\b[^@\n]*@(?:"([^"\n]+)"|([-\w$.]+))', re.M)
+_FUNCTION = re.compile(r"^\s*Function : (\S+)$", re.M)
+_VARIABLE = re.compile(r"^\s*0x\w+\s+\w+\s+(\w+)\s+OBJECT\s+\w+\s+\w+\s+.*\s0x[0-9a-f]+\s+(\S+)$", re.M)
+_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+([^;]*;)", re.M)
+# Where in its bank a constant, or the address of a variable, stands: that depends on what else is in the CUBIN.
+_ADDRESS = re.compile(r"c\[0x[34]\]\[[^\]]*\]")
+
+
+def printed(text: str) -> str:
+    """The module as LLVM prints it."""
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    return str(module)
+
+
+def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> str:
+    """The modules, linked by LLVM and lowered as one; functions that are not kernels become internal."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
+    context = llvm.create_context()
+    parsed = [llvm.parse_assembly(text, context) for text in modules]
+    if any(f.is_declaration and f.name.startswith("__nv_") for module in parsed for f in module.functions):
+        parsed.append(llvm.parse_bitcode(Path(find_bitcode_lib("device")).read_bytes(), context))
+    for module in parsed:
+        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    module, *others = parsed
+    for other in others:
+        module.link_in(other)
+    kernels = {quoted or plain for quoted, plain in _KERNEL.findall(str(module))}
+    for function in module.functions:
+        if not function.is_declaration and function.name not in kernels:
+            function.visibility = "default"
+            function.linkage = "internal"
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=opt_level))
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    ptx: str = machine.emit_assembly(module)
+    passes.close()
+    builder.close()
+    return re.sub(r"^(\.target \S+), debug$", r"\1", ptx, count=1, flags=re.M)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What cuobjdump says of the CUBINs that make a program.
+
+    Attributes:
+        usage: resources by kernel.
+        code: instructions by kernel, without the addresses of variables.
+        variables: size of each variable, by name.
+        copies: in how many CUBINs each variable is defined.
+    """
+
+    usage: dict[str, Usage]
+    code: dict[str, list[str]]
+    variables: dict[str, int]
+    copies: Counter[str]
+
+
+def contents(tools: Tools, *cubins: bytes) -> Contents:
+    """Reads the CUBINs of one program."""
+    found = Contents({}, {}, {}, Counter())
+    for cubin in cubins:
+        usage = tools.resource_usage(cubin)
+        assert found.usage.keys().isdisjoint(usage), "a kernel is in two CUBINs"
+        found.usage.update(usage)
+        (tools.folder / "contents.cubin").write_bytes(cubin)
+        pieces = _FUNCTION.split(tools.run("cuobjdump", "-sass", "contents.cubin"))[1:]
+        for name, text in zip(pieces[::2], pieces[1::2], strict=True):
+            found.code[name] = [_ADDRESS.sub("ADDRESS", i) for i in _INSTRUCTION.findall(text)]
+        for size, name in _VARIABLE.findall(tools.run("cuobjdump", "-elf", "contents.cubin")):
+            found.variables[name] = int(size, 16)
+            found.copies[name] += 1
+    return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A program compiled as a whole, as a bundle of one shard a kernel where that is right, and as a link of those."""
+
+    whole: Contents
+    bundle: Contents
+    linked: Contents
+    programs: tuple[parcubin.Program, parcubin.Program]
+
+
+@dataclass(frozen=True)
+class Comparer:
+    """Compiles in all three ways."""
+
+    compiler: parcubin.Compiler
+    tools: Tools
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(
+        self, *modules: str, same_code: bool = True, options: parcubin.CompilationOptions | None = None
+    ) -> Comparison:
+        """Compares what must be the same in any case.
+
+        Args:
+            modules: textual LLVM IR.
+            same_code: the kernels of the bundle have the very code of the whole program.
+            options: for the split compiles.
+        """
+        arch = str(self.compiler.target)
+        whole = contents(self.tools, self.tools.assemble(whole_program_ptx(modules, arch), arch))
+        programs = [self.compile(*modules, output=output, options=options) for output in _OUTPUTS]
+        comparison = Comparison(
+            whole,
+            self.read(programs[0]),
+            self.read(programs[1]),
+            (programs[0], programs[1]),
+        )
+        for split in (comparison.bundle, comparison.linked):
+            assert split.usage.keys() == whole.usage.keys()
+        assert comparison.bundle.usage == whole.usage
+        if same_code:
+            assert comparison.bundle.code == whole.code
+        return comparison
+
+    def read(self, program: parcubin.Program) -> Contents:
+        """What the program's CUBINs hold."""
+        return contents(self.tools, *([a.cubin for a in program.assemblies] or [program.cubin]))
+
+    def compile(
+        self,
+        *modules: str,
+        output: Emit = "bundle",
+        options: parcubin.CompilationOptions | None = None,
+    ) -> parcubin.Program:
+        """Compiles with one kernel a shard."""
+        with self.monkeypatch.context() as patch:
+            patch.setattr("parcubin.split.grouping.ALONE_COST", -1)
+            return self.compiler.compile(list(modules), output=output, options=options)
