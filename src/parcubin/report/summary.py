@@ -61,7 +61,9 @@ def warnings_of(
         only = kernels[0] if len(kernels) == 1 else None
         found += [_attributed(d.message, d.function or only) for d in warnings(result.log, result.ptx.text)]
     if link:
-        found += [_attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message]
+        found += [
+            _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
+        ]
     return tuple(dict.fromkeys(found))
 
 
