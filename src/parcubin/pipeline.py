@@ -477,10 +477,11 @@ class _Build:
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
             warnings=(
                 *(selection.warnings if selection else ()),
-                *(self.modules.warnings if self.modules else ()),
+                *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
                 *warnings_of(output, results, link, selection),
             ),
             failures=shards.failures,
+            log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
         )
         return Program(
             target=self.compiler.target,

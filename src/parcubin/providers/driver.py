@@ -194,10 +194,11 @@ def _run(
         names.CU_JIT_INFO_LOG_BUFFER: info_log,
         names.CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES: log_bytes,
         names.CU_JIT_LOG_VERBOSE: 1,
-        names.CU_JIT_OPTIMIZATION_LEVEL: 0 if options.debug_info else options.opt_level,
     }
     if options.debug_info:
         values[names.CU_JIT_GENERATE_DEBUG_INFO] = 1
+    if options.debug_info or options.opt_level != 3:  # the driver's own level is the highest
+        values[names.CU_JIT_OPTIMIZATION_LEVEL] = 0 if options.debug_info else options.opt_level
     if options.line_info:
         values[names.CU_JIT_GENERATE_LINE_INFO] = 1
     if options.max_registers is not None:
