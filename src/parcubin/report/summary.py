@@ -57,9 +57,13 @@ def warnings_of(
         for reason, count in sorted(reasons.items())
     ]
     for result in results:
-        found += [_attributed(d.message, d.function, result) for d in warnings(result.log)]
+        kernels = [k.name for k in result.summary.kernels]
+        only = kernels[0] if len(kernels) == 1 else None
+        found += [_attributed(d.message, d.function or only) for d in warnings(result.log, result.ptx.text)]
     if link:
-        found += [d.message for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message]
+        found += [
+            _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
+        ]
     return tuple(dict.fromkeys(found))
 
 
@@ -97,7 +101,5 @@ def _keep(path: Path, data: bytes) -> None:
         raise ParcubinError(f"Cannot write to {path.parent}: {error.strerror or error}.") from None
 
 
-def _attributed(message: str, function: str | None, result: ShardResult) -> str:
-    kernels = [k.name for k in result.summary.kernels]
-    where = function or (kernels[0] if len(kernels) == 1 else None)
-    return f"{where}: {message}" if where and where not in message else message
+def _attributed(message: str, function: str | None) -> str:
+    return f"{function}: {message}" if function and function not in message else message

@@ -101,9 +101,18 @@ def diagnostics(log: str) -> list[Diagnostic]:
     return found
 
 
-def warnings(log: str) -> list[Diagnostic]:
-    """The warnings of a log."""
-    return [d for d in diagnostics(log) if d.severity == "warning"]
+def warnings(log: str, ptx: str = "") -> list[Diagnostic]:
+    """The warnings of a log.
+
+    Args:
+        log: everything the tool said.
+        ptx: what was compiled; tells the function where the log only tells a line.
+    """
+    return [
+        replace(d, function=_function_at(ptx, d.line)) if d.line is not None and d.function is None else d
+        for d in diagnostics(log)
+        if d.severity == "warning"
+    ]
 
 
 def resource_usage(log: str) -> dict[str, ResourceUsage]:
@@ -256,6 +265,12 @@ def _subject(kernels: Sequence[str], input_name: str) -> str:
     return f"{', '.join(kernels)} in {input_name}" if kernels else input_name
 
 
+def _function_at(ptx: str, line: int) -> str | None:
+    """The last function that begins up to a line."""
+    found = _PTX_FUNCTION.findall("".join(ptx.splitlines(keepends=True)[:line]))
+    return found[-1] if found else None
+
+
 _PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$%][\w$]*)")
 _PTX_ENTRY = re.compile(r"\.entry\s+([A-Za-z_$%][\w$]*)")
 
@@ -268,9 +283,7 @@ def _kernels(errors: Sequence[Diagnostic], log: str, ptx: str) -> list[str]:
     """
     named = [d.function for d in errors if d.function and "extern" not in d.message]
     if not named and ptx:
-        lines = ptx.splitlines(keepends=True)
-        for line in {d.line for d in errors if d.line is not None}:
-            named += _PTX_FUNCTION.findall("".join(lines[:line]))[-1:]
+        named += [name for line in sorted({d.line for d in errors if d.line}) if (name := _function_at(ptx, line))]
     if not named:
         mentioned = [d.function for d in diagnostics(log) if d.function and d.severity == "info"]
         finished = {u.name for u in resource_usage(log).values() if u.registers is not None}
