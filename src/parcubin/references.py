@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from parcubin.inspect.ptx import SYSTEM_CALLS
 from parcubin.inspect.unresolved import Use, uses_of
 from parcubin.model import Ptx
-from parcubin.modules import Module, Modules
+from parcubin.modules import Module
 from parcubin.shards import ShardJob
 from parcubin.split.outline import Sharing, Symbol, SymbolKind
 from parcubin.workers.jobs import ShardResult
@@ -41,35 +41,36 @@ class References:
         return uses_of(missing, result.ptx.text, result.summary, job.job.name, self.defined_in) if missing else []
 
 
-def references(modules: Modules, *, linked: bool) -> References:
+def references(modules: Sequence[Module], *, linked: bool) -> References:
     """Compares what the inputs refer to with what they define.
 
     Args:
         modules: the inputs.
-        linked: whether they are linked with each other. In a bundle, inputs of one format alone find each other.
+        linked: whether they are linked with each other. In a bundle, only inputs of one format find each other.
     """
+    defined: dict[str, set[str]] = defaultdict(set)
+    referred: dict[str, set[str]] = defaultdict(set)
     where: dict[str, str] = {}
-    defined: dict[type, set[str]] = defaultdict(set)
-    referred: dict[type, set[str]] = defaultdict(set)
-    for module in modules.all:
-        group = object if linked else type(module.outline)
+    for module in modules:
+        reach = "" if linked else module.outline.dialect
         own, others = _names(module)
+        defined[reach] |= own
+        referred[reach] |= others
         where |= dict.fromkeys(own, module.source.name)
-        defined[group] |= own
-        referred[group] |= others
-    missing = set[str]().union(*(referred[group] - defined[group] for group in referred)) - SYSTEM_CALLS
+    missing = set[str]().union(*(referred[reach] - defined[reach] for reach in referred)) - SYSTEM_CALLS
     return References(frozenset(missing), {name: where[name] for name in missing if name in where})
 
 
 def _names(module: Module) -> tuple[set[str], set[str]]:
-    """What a module defines, and what it refers to that neither it nor LLVM nor libdevice defines."""
-    symbols, plain_name = module.outline.symbols, module.outline.plain_name
+    """What a module defines, and what it refers to without defining it, less what LLVM itself or libdevice provides."""
+    outline = module.outline
+    symbols = outline.symbols
     defined = {name for name, symbol in symbols.items() if symbol.defined}
     referred = frozenset[str]().union(*(symbols[name].references for name in defined)) - defined
     return (
-        {plain_name(name) for name in defined},
+        {outline.plain_name(name) for name in defined},
         {
-            plain_name(name)
+            outline.plain_name(name)
             for name in referred
             if not name.startswith(("llvm.", "__nv_", "__nvvm_")) and not _is_shared_memory(symbols[name])
         },

@@ -140,7 +140,7 @@ def _users(text: str, summary: PtxSummary) -> dict[str, set[str]]:
             users[names[1]].add(names[0])
         elif declaration := variable_declaration(head):
             for declarator in declaration.declarators:
-                if declarator.initial:
+                if declarator.initial is not None:
                     for name in read(head[declarator.initial : declarator.end]).names:
                         users[name].add(declarator.name)
     return users

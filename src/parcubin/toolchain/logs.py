@@ -20,6 +20,7 @@ from parcubin.errors import (
     PtxVersionError,
     RegisterAllocationError,
     RegisterSpillError,
+    TargetMismatchError,
     TargetUnsupportedError,
     UnresolvedSymbolError,
 )
@@ -199,6 +200,14 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
             f"one, this toolchain has dropped it. {input_name} was not compiled.",
             log=log,
         )
+    if _OTHER_TARGET.search(text):
+        written = re.search(r"^\s*\.target\s+(\w+)", ptx, re.MULTILINE)
+        return TargetMismatchError(
+            f"The PTX of {input_name} is written for {written[1] if written else 'another target'} and cannot be "
+            f"compiled for {target}. PTX is good for its own target and newer ones; a target with 'a' for that one "
+            "alone, one with 'f' for its family.",
+            log=log,
+        )
     if (supported := supported_ptx_version(log)) is not None:
         return PtxVersionError(
             f"The PTX of {input_name} is of a newer version than {tool} understands, which is "
@@ -272,6 +281,9 @@ def _function_at(ptx: str, line: int) -> str | None:
 
 
 _PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$%][\w$]*)")
+_OTHER_TARGET = re.compile(
+    r"SM version specified by \.target is higher than|with \.target '\w+' cannot be compiled (?:for|to)\b"
+)
 _PTX_ENTRY = re.compile(r"\.entry\s+([A-Za-z_$%][\w$]*)")
 
 
