@@ -339,7 +339,7 @@ class _Build:
         jobs = shard_jobs(plan, modules.all, settings)
         if settings.provider is None or settings.relocatable:
             return jobs
-        known = references(modules, linked=settings.output == "module")
+        known = references(modules.all, linked=settings.output == "module")
         suspects = known.suspects(jobs)
         if not suspects:
             return jobs
