@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -124,7 +125,7 @@ class Compiler:
         output: Emit = "bundle",
         keep_going: bool = False,
         split: bool = True,
-        keep: Path | None = None,
+        keep: str | PathLike[str] | None = None,
     ) -> Program:
         """Compiles one program.
 
@@ -141,8 +142,11 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
+        if output not in _PLAN_KIND:
+            raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(_PLAN_KIND)}.")
         build = self._build(inputs, options or CompilationOptions())
-        return replace(build, keep_going=keep_going, split=split, keep=keep).run(output)
+        build = replace(build, keep_going=keep_going, split=split, keep=Path(keep) if keep is not None else None)
+        return build.run(output)
 
     def _build(self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions) -> _Build:
         return _Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options)
@@ -234,7 +238,7 @@ class _Build:
         ptx_version, llvm_version = versions.result()
         settings = self._settings(output, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[output])
-        if settings.output == "module" and shards.failures and not shards.jobs:
+        if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
@@ -306,9 +310,9 @@ class _Build:
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
-            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
-            if self.split and crashed - halved:
-                halved |= crashed
+            narrowed = {j.kernels for j in jobs if len(j.kernels) > 1 and self._is_narrowed(failed.get(j.job))}
+            if self.split and narrowed - halved:
+                halved |= narrowed
                 continue
             if self.keep is not None:
                 keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
@@ -356,6 +360,11 @@ class _Build:
             if missing := uses.get(before.job):
                 failed[after.job] = unresolved_error(missing)
         return with_ptx
+
+    def _is_narrowed(self, error: ParcubinError | None) -> bool:
+        """Whether a shard's kernels are compiled apart after this, to find those at fault: when a compiler failed in a
+        way that its parts may not share, and whatever the fault when the rest is wanted."""
+        return isinstance(error, InternalCompilerError) or (error is not None and self.keep_going)
 
     def _run(
         self,
@@ -468,10 +477,11 @@ class _Build:
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
             warnings=(
                 *(selection.warnings if selection else ()),
-                *(self.modules.warnings if self.modules else ()),
+                *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
                 *warnings_of(output, results, link, selection),
             ),
             failures=shards.failures,
+            log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
         )
         return Program(
             target=self.compiler.target,
@@ -512,11 +522,6 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
-
-
-def _is_internal(error: ParcubinError | None) -> bool:
-    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
-    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

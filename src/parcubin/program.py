@@ -30,6 +30,7 @@ class Report:
         slowest: names of a shard's kernels and its CPU seconds, slowest first.
         warnings: what the user should know, each once.
         failures: what was left out, with `keep_going`.
+        log: with `keep_log`, everything that the compilers printed, shard after shard.
     """
 
     kernels: int
@@ -42,6 +43,7 @@ class Report:
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
     failures: tuple[ParcubinError, ...]
+    log: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
