@@ -135,6 +135,11 @@ def test_references() -> None:
     }
 
 
+def test_call_of_a_register() -> None:
+    assert symbol("k", kernel("k", "call %rd2, ();")).calls_indirectly
+    assert not symbol("k", kernel("k", CALL.format("f")), function("f")).calls_indirectly
+
+
 def test_constants_of_a_kernels_own() -> None:
     assert symbol("k", kernel("k", ".const .u32 table[4] = {1, 2, 3, 4}; ld.const.u32 %r1, [table];")).in_constant_bank
     assert not symbol("k", kernel("k", "ld.const.u32 %r1, [%rd1];")).in_constant_bank
