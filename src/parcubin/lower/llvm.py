@@ -16,7 +16,7 @@ from parcubin.lower.libdevice import libdevice_functions
 from parcubin.lower.targets import check_target
 from parcubin.model import CompilationOptions, Target
 from parcubin.split.llvm_global import Global
-from parcubin.split.llvm_text import plain_name
+from parcubin.split.llvm_text import plain_name, symbols_in
 
 TRIPLE = "nvptx64-nvidia-cuda"
 BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
@@ -253,14 +253,25 @@ def _make_internal(module: Any, keep: Set[str]) -> None:
 
 def _with_internal_aliases(module: Any, keep: Set[str]) -> tuple[str, frozenset[str]]:
     """The text of the module with all aliases internal but those that must stay, and the names of those. llvmlite gives
-    no access to aliases."""
+    no access to aliases. LLVM makes an alias as visible in PTX as what it names.
+
+    Raises:
+        InputError: an alias must stay that names what is internal.
+    """
     lines = str(module).split("\n")
     kept: set[str] = set()
     for number, line in enumerate(lines):
         if _ALIAS.match(line):
             alias = Global.parse(line)
             name = plain_name(alias.name)
-            kept |= keep & {name}
+            if name in keep:
+                kept.add(name)
+                aliasees = {plain_name(symbol) for symbol in symbols_in(alias.rest)}
+                if hidden := sorted(aliasees - keep):
+                    raise InputError(
+                        f"{name} cannot stay callable: it is an alias of {', '.join(hidden)}, which is internal, and PTX "
+                        "has no such aliases. Make that external."
+                    )
             lines[number] = alias.definition("external" if name in keep else "internal")
     return "\n".join(lines), frozenset(kept)
 
