@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test test-matrix check bench docs clean
 
 demo: .venv/.ready
 	rm -rf demo-output
@@ -12,6 +12,10 @@ demo: .venv/.ready
 
 test: .venv/.ready
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+
+# Several CUDA toolkits side by side; MATRIX="12.9 13.5" runs those alone. tests/matrix.py lists them.
+test-matrix: .venv/.ready
+	$(BIN)/python tests/matrix.py $(MATRIX)
 
 check: .venv/.ready
 	$(BIN)/ruff format --check .
@@ -25,7 +29,7 @@ docs: .venv/.ready
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
+	rm -rf .venv .matrix .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first.

@@ -127,6 +127,10 @@ class TargetUnsupportedError(CompileError):
     """The toolchain does not know the target (usually: the target is too new for it)."""
 
 
+class TargetMismatchError(CompileError):
+    """The PTX is written for a newer target than the one it is compiled for, or for another one alone (`sm_90a`)."""
+
+
 class RegisterAllocationError(CompileError):
     """The kernel cannot be compiled within the register limit."""
 

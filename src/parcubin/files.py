@@ -13,11 +13,13 @@ from parcubin.errors import ParcubinError, UsageError
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Writes a file, replacing one that exists.
+    """Writes a file, replacing one that exists. Of a symbolic link, what it points to is replaced.
 
     Raises:
+        UsageError: there is something at `path` that is not a file.
         ParcubinError: it cannot be written.
     """
+    path = _regular(path)
     with _staging(path) as staging:
         staged = staging / "new"
         staged.write_bytes(data)
@@ -40,8 +42,7 @@ def write_files(path: Path, files: Mapping[str, bytes], replaceable: Callable[[P
     """
     path = Path(os.path.realpath(path)) if path.is_dir() else path
     if path.suffix == ".zip":
-        if path.is_dir():
-            raise UsageError(f"'{path}' is a folder. Give the archive another name.")
+        path = _regular(path)
         with _staging(path) as staging:
             _write_archive(staging / "new", files)
             (staging / "new").replace(path)
@@ -61,6 +62,15 @@ def write_files(path: Path, files: Mapping[str, bytes], replaceable: Callable[[P
             if old.exists():
                 old.rename(path)
             raise
+
+
+def _regular(path: Path) -> Path:
+    """The path without symbolic links, of a file or of nothing: renaming over a device or a pipe would replace it."""
+    real = Path(os.path.realpath(path))
+    if real.exists() and not real.is_file():
+        what = "a folder" if real.is_dir() else "not a regular file"
+        raise UsageError(f"'{path}' is {what}; it is not overwritten. Give the output another name.")
+    return real
 
 
 def _write_archive(path: Path, files: Mapping[str, bytes]) -> None:

@@ -48,7 +48,7 @@ class CompilationOptions:
         debug_info: `-g`: full debug info; the code is not optimised by ptxas then.
         max_registers: `--maxrregcount`: most registers a thread may use.
         fail_on_spill: `--fail-on-spill`: a register spill is a `RegisterSpillError`.
-        keep_log: keep the compilers' logs in the result.
+        keep_log: keep everything that the compilers print in the program's report.
         inlining_threshold: `--inline-threshold`: LLVM's inlining threshold; None is LLVM's own for the level.
         flush_to_zero: `--ftz`: flush single-precision denormals to zero (`nvvm-reflect-ftz`, `denormal-fp-math-f32`).
     """

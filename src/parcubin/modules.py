@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from parcubin.errors import InputError, ParcubinError
+from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
 from parcubin.split.outline import Binding, Sharing
@@ -50,6 +51,23 @@ class Modules:
             f"{m.source.name} is compiled whole: {m.outline.whole_reason}."
             for m in self.all
             if m.outline.whole_reason is not None
+        )
+
+    def ignored(self, options: CompilationOptions) -> tuple[str, ...]:
+        """Which options say nothing to inputs that are PTX already."""
+        given = [
+            name
+            for name, is_given in (
+                ("flush to zero", options.flush_to_zero),
+                ("the inlining threshold", options.inlining_threshold is not None),
+            )
+            if is_given
+        ]
+        names = [m.source.name for m in self.all if isinstance(m.outline, PtxOutline)]
+        if not given or not names:
+            return ()
+        return (
+            f"{' and '.join(given).capitalize()} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",
         )
 
 
@@ -139,7 +157,7 @@ def check_not_empty(modules: Modules) -> None:
 
 def _outline_llvm_ir(source: Source, text: str) -> LlvmOutline:
     triple = _TRIPLE.search(text)
-    if triple and not triple[1].startswith("nvptx64"):
+    if triple and not triple[1].startswith(("nvptx64", "unknown-unknown")) and triple[1]:
         raise InputError(
             f"{source.name} is for another machine: its target triple is '{triple[1]}', and parcubin compiles for "
             "nvptx64. Compile the source for nvptx64-nvidia-cuda.",

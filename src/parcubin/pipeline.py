@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,7 +24,8 @@ from parcubin.inspect.ptx import PtxSummary
 from parcubin.inspect.unresolved import Use, unresolved_error
 from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
-from parcubin.program import Program, Report
+from parcubin.program import Program, Report, WrittenShard
+from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.selection import Selection, ToolPaths, select
 from parcubin.references import references
 from parcubin.report.progress import ProgressCallback, ProgressEvent
@@ -33,7 +35,15 @@ from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find_libdevice
-from parcubin.workers.jobs import AskVersions, CompileShard, LinkResult, LinkShards, Lowering, ShardResult
+from parcubin.workers.jobs import (
+    AskVersions,
+    CompileShard,
+    LinkResult,
+    LinkShards,
+    Lowering,
+    PrintShard,
+    ShardResult,
+)
 from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
@@ -115,7 +125,7 @@ class Compiler:
         output: Emit = "bundle",
         keep_going: bool = False,
         split: bool = True,
-        keep: Path | None = None,
+        keep: str | PathLike[str] | None = None,
     ) -> Program:
         """Compiles one program.
 
@@ -132,15 +142,28 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
-        build = _Build(
-            compiler=self,
-            inputs=tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,),
-            options=options or CompilationOptions(),
-            keep_going=keep_going,
-            split=split,
-            keep=keep,
-        )
+        if output not in _PLAN_KIND:
+            raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(_PLAN_KIND)}.")
+        build = self._build(inputs, options or CompilationOptions())
+        build = replace(build, keep_going=keep_going, split=split, keep=Path(keep) if keep is not None else None)
         return build.run(output)
+
+    def _build(self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions) -> _Build:
+        return _Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options)
+
+    def split(
+        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
+    ) -> tuple[WrittenShard, ...]:
+        """The shards of a program, as text, in the order in which they are linked.
+
+        Args:
+            inputs: as for `compile`.
+            output: what the plan is for.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        return self._build(inputs, CompilationOptions()).split_only(output)
 
     def close(self) -> None:
         """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
@@ -200,9 +223,9 @@ class _Build:
     compiler: Compiler
     inputs: tuple[Input, ...]
     options: CompilationOptions
-    keep_going: bool
-    split: bool
-    keep: Path | None
+    keep_going: bool = False
+    split: bool = True
+    keep: Path | None = None
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
 
@@ -213,8 +236,39 @@ class _Build:
         versions = self.compiler._pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
+        settings = self._settings(output, provider, ptx_version)
+        shards = self._compile(modules, settings, _PLAN_KIND[output])
+        if shards.failures and not any(job.kernels for job in shards.jobs):
+            raise _all_of(shards.failures)
+        link = self._link(shards, settings) if settings.output == "module" and provider else None
+        if self.keep is not None:
+            keep_shards(self.keep, list(shards.done.values()))
+        return self._program(output, shards, link, selection, llvm_version, start)
+
+    def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
+        """The shards as text, not compiled."""
+        pool = self.compiler._pool
+        modules = self._read()
+        ptx_version, _ = pool.submit(AskVersions(None)).result()
+        plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
+        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
+        lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
+        printed = {job: pool.submit(PrintShard(job.name, source)) for job, source in lowerings.items()}
+        return tuple(
+            WrittenShard(
+                kernels=j.kernels,
+                text=j.job.source.text if isinstance(j.job.source, Ptx) else printed[j.job].result(),
+                format="ptx" if isinstance(j.job.source, Ptx) else "ll",
+                cost=j.cost,
+                constants=j.constants,
+                pointers=j.pointers,
+            )
+            for j in jobs
+        )
+
+    def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
         libdevice = find_libdevice()
-        settings = ShardSettings(
+        return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             provider=provider,
@@ -224,13 +278,6 @@ class _Build:
             relocatable=output == "relocatable",
             lowered=self.lowered,
         )
-        shards = self._compile(modules, settings, _PLAN_KIND[output])
-        if settings.output == "module" and shards.failures and not shards.jobs:
-            raise _all_of(shards.failures)
-        link = self._link(shards, settings) if settings.output == "module" and provider else None
-        if self.keep is not None:
-            keep_shards(self.keep, list(shards.done.values()))
-        return self._program(output, shards, link, selection, llvm_version, start)
 
     def _read(self) -> Modules:
         sources: list[Source] = []
@@ -263,9 +310,9 @@ class _Build:
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
                 continue
-            crashed = {j.kernels for j in jobs if len(j.kernels) > 1 and _is_internal(failed.get(j.job))}
-            if self.split and crashed - halved:
-                halved |= crashed
+            narrowed = {j.kernels for j in jobs if len(j.kernels) > 1 and self._is_narrowed(failed.get(j.job))}
+            if self.split and narrowed - halved:
+                halved |= narrowed
                 continue
             if self.keep is not None:
                 keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
@@ -313,6 +360,11 @@ class _Build:
             if missing := uses.get(before.job):
                 failed[after.job] = unresolved_error(missing)
         return with_ptx
+
+    def _is_narrowed(self, error: ParcubinError | None) -> bool:
+        """Whether a shard's kernels are compiled apart after this, to find those at fault: when a compiler failed in a
+        way that its parts may not share, and whatever the fault when the rest is wanted."""
+        return isinstance(error, InternalCompilerError) or (error is not None and self.keep_going)
 
     def _run(
         self,
@@ -425,10 +477,11 @@ class _Build:
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
             warnings=(
                 *(selection.warnings if selection else ()),
-                *(self.modules.warnings if self.modules else ()),
+                *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
                 *warnings_of(output, results, link, selection),
             ),
             failures=shards.failures,
+            log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
         )
         return Program(
             target=self.compiler.target,
@@ -469,11 +522,6 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
-
-
-def _is_internal(error: ParcubinError | None) -> bool:
-    """Whether a compiler failed on a shard in a way that the shard's parts may not share."""
-    return isinstance(error, InternalCompilerError)
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

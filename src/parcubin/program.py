@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from parcubin.bundle import Bundle, write_bundle
 from parcubin.errors import ParcubinError, UsageError
@@ -29,6 +30,7 @@ class Report:
         slowest: names of a shard's kernels and its CPU seconds, slowest first.
         warnings: what the user should know, each once.
         failures: what was left out, with `keep_going`.
+        log: with `keep_log`, everything that the compilers printed, shard after shard.
     """
 
     kernels: int
@@ -41,6 +43,28 @@ class Report:
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
     failures: tuple[ParcubinError, ...]
+    log: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class WrittenShard:
+    """A shard that is not compiled.
+
+    Attributes:
+        kernels: its kernels; none in a shard of variables.
+        text: the module.
+        format: "ll" for LLVM IR, "ptx" for PTX.
+        cost: predicted work, in characters of LLVM IR.
+        constants: it refers to the constant bank.
+        pointers: it takes the addresses of functions or calls through pointers.
+    """
+
+    kernels: tuple[str, ...]
+    text: str = field(repr=False)
+    format: Literal["ll", "ptx"]
+    cost: float
+    constants: bool
+    pointers: bool
 
 
 @dataclass(frozen=True)

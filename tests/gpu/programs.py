@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.gpu.ptx_programs import PTX_PROGRAMS
 from tests.pipeline.samples import CONSTANT_TABLES, kernel, module
 
 _THREAD = "  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
@@ -99,5 +100,6 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "helpers": (HELPERS_AND_RECURSION, ("recurse", "recurse_too", "sine", "divide", "divide_floats"), ()),
     "shared memory": (SHARED_MEMORY, ("reverse_fixed", "reverse_dynamic", "shuffle"), ()),
     "shared state": (SHARED_STATE, ("produce", "consume"), ()),
+    **PTX_PROGRAMS,
 }
 """Each program with the kernels to run, in order, and the variables to read afterwards."""

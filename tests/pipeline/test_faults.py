@@ -118,6 +118,20 @@ def test_fault(fault: str, tmp_path: Path) -> None:
     assert list(output.parent.iterdir()) == []
 
 
+def test_output_that_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.cubin")
+    (tmp_path / "real.cubin").write_bytes(b"old")
+    (tmp_path / "link.cubin").symlink_to("real.cubin")
+    with parcubin.Compiler("sm_80", jobs=1) as compiler:
+        program = compiler.compile(module(kernel("k")), output="cubin")
+    with pytest.raises(parcubin.UsageError, match="not a regular file"):
+        program.write(tmp_path / "pipe.cubin")
+    assert (tmp_path / "pipe.cubin").is_fifo()
+    program.write(tmp_path / "link.cubin")
+    assert (tmp_path / "link.cubin").is_symlink()
+    assert (tmp_path / "real.cubin").read_bytes() == program.cubin
+
+
 def test_two_definitions_of_a_kernel_name_both_inputs(tmp_path: Path) -> None:
     ptx = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry twice() { ret; }\n"
     names = {"one.ll": module(kernel("twice")), "two.ll": module(kernel("twice"), kernel("k")), "three.ptx": ptx}
@@ -149,24 +163,30 @@ def test_errors_have_types_and_logs() -> None:
 def test_keep_going_leaves_out_what_does_not_compile() -> None:
     options = parcubin.CompilationOptions(max_registers=24, fail_on_spill=True)
     inputs = [module(arithmetic_kernel("spills", 120)), module(kernel("k")), CALLS_UNDEFINED.replace("@k", "@calls")]
-    inputs[1] += 'source_filename = "x"\n'
     with parcubin.Compiler("sm_80", jobs=1) as compiler:
-        program = compiler.compile([inputs[0]], options=options, keep_going=True)
-    assert program.report.failures
-    assert not program.kernels
+        for output in ("bundle", "cubin"):
+            program = compiler.compile(inputs, options=options, output=output, keep_going=True)
+            assert list(program.kernels) == ["k"]
+            assert {f.kernels for f in program.report.failures} == {("spills",), ("calls",)}
+            with pytest.raises(RegisterSpillError):  # nothing is left to write
+                compiler.compile(inputs[0], options=options, output=output, keep_going=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_in_the_middle(number: signal.Signals, corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupted_in_the_middle(
+    number: signal.Signals, corpus: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     command = [sys.executable, "-m", "parcubin", "compile", str(corpus / "cub.ll.xz"), "--arch", "sm_80"]
     command += ["-o", str(tmp_path / "out.cubin")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    temporary = tmp_path_factory.mktemp("temporary")
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(temporary)})
     assert process.stderr is not None
     assert process.stderr.readline()  # workers are compiling
     workers = children(process.pid)
     assert workers
+    assert list(temporary.iterdir())
     process.send_signal(number)
-    assert process.wait(timeout=10) == 128 + number
+    assert process.wait(timeout=10) == (-number if number == signal.SIGKILL else 128 + number)
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
     assert list(tmp_path.iterdir()) == []
@@ -174,6 +194,7 @@ def test_interrupted_in_the_middle(number: signal.Signals, corpus: Path, tmp_pat
     while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_alive, workers))
+    assert list(temporary.iterdir()) == []
 
 
 def children(pid: int) -> list[int]:

@@ -41,7 +41,6 @@ def as_bitcode(text: str) -> bytes:
 
 def as_llvmlite_ir(_: str) -> llvmlite.ir.Module:
     built = llvmlite.ir.Module(name="m")
-    built.triple = "nvptx64-nvidia-cuda"
     pointer = llvmlite.ir.PointerType()
     function = llvmlite.ir.Function(built, llvmlite.ir.FunctionType(llvmlite.ir.VoidType(), [pointer]), "k")
     function.calling_convention = "ptx_kernel"
@@ -211,6 +210,20 @@ HOSTS = {
         "import threading\nbox = []\n"
         "t = threading.Thread(target=lambda: box.append(parcubin.Compiler('sm_80', jobs=1))); t.start(); t.join()\n"
         "print(list(box[0].compile(TEXT).kernels))"
+    ),
+    "a forked child that makes its own compiler": (
+        "import os\nc = parcubin.Compiler('sm_80', jobs=1)\n"
+        "if os.fork() == 0:\n"
+        "    try: c.compile(TEXT)\n"
+        "    except parcubin.ParcubinError: parcubin.compile(TEXT, 'sm_80')\n"
+        "    raise SystemExit\n"
+        "os.wait(); print(list(c.compile(TEXT).kernels))"
+    ),
+    "a compiler that another thread closes": (
+        "import threading\ndef close(event): threading.Thread(target=c.close).start()\n"
+        "c = parcubin.Compiler('sm_80', jobs=1, progress=close)\n"
+        "try: c.compile([TEXT.replace('@k', f'@k{i}') for i in range(50)], keep_going=True)\n"
+        "except parcubin.ParcubinError as e: print(['k'] if 'closed' in str(e) else e)"
     ),
     "a compiler that is never closed": "c = parcubin.Compiler('sm_80', jobs=1); print(list(c.compile(TEXT).kernels))",
     "a working folder with modules of the standard library's names": (

@@ -16,6 +16,7 @@ from parcubin.errors import (
     PtxSyntaxError,
     PtxVersionError,
     RegisterSpillError,
+    TargetMismatchError,
     TargetUnsupportedError,
     UnavailableError,
     UnresolvedSymbolError,
@@ -234,9 +235,21 @@ def test_unknown_target(provider: CompilationProvider, name: str) -> None:
     assert "\n" not in raised.value.message
 
 
+@pytest.mark.parametrize(("version", "written", "target"), [("7.8", "sm_90", "sm_80"), ("8.0", "sm_90a", "sm_90")])
+def test_ptx_of_another_target(provider: CompilationProvider, version: str, written: str, target: str) -> None:
+    if provider.latest_ptx_isa_version() < 80 and version == "8.0":
+        pytest.skip(f"{provider.identity} does not know PTX {version}")
+    if "driver" in provider.name and written == "sm_90a":
+        pytest.skip("the driver compiles sm_90 for sm_90a where the GPU is one (580.159, H200)")
+    header = f".version {version}\n.target {written}"
+    ptx = Ptx(store_kernel("store").text.replace(".version 7.8\n.target sm_80", header), "mine")
+    with pytest.raises(TargetMismatchError, match=f"PTX of mine is written for {written} .*compiled for {target}"):
+        provider.compile(Target(target), ptx, DEFAULT)
+
+
 def test_ptx_isa_version(provider: CompilationProvider) -> None:
     latest = provider.latest_ptx_isa_version()
-    assert latest >= 80
+    assert latest >= 78
 
     def with_version(number: int) -> Ptx:
         return Ptx(store_kernel("store").text.replace(".version 7.8", f".version {number // 10}.{number % 10}"))

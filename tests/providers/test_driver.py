@@ -142,6 +142,8 @@ def test_options_are_sent(fake: FakeDriver) -> None:
     assert fake.options[names.CU_JIT_GENERATE_LINE_INFO] == 1
     assert fake.options[names.CU_JIT_MAX_REGISTERS] == 40
     assert names.CU_JIT_GENERATE_DEBUG_INFO not in fake.options
+    PROVIDER.compile(SM_80, store_kernel("store"), DEFAULT)
+    assert names.CU_JIT_OPTIMIZATION_LEVEL not in fake.options
     PROVIDER.compile(SM_80, store_kernel("store"), CompilationOptions(debug_info=True))
     assert fake.options[names.CU_JIT_OPTIMIZATION_LEVEL] == 0
     assert fake.options[names.CU_JIT_GENERATE_DEBUG_INFO] == 1

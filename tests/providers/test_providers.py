@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -126,6 +129,19 @@ def test_old_nvjitlink_makes_no_relocatable_modules() -> None:
     assert not OLD_NVJITLINK.supports_compile_to_relocatable_module
     with pytest.raises(UnavailableError, match=r"from 13\.0 on"):
         OLD_NVJITLINK.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, PLAIN)
+
+
+def test_two_thousand_links_take_no_more_memory_than_a_hundred() -> None:
+    """In one process, from one thread and from four. 12.x links PTX only, which takes a minute: it is measured, not
+    tested (docs/providers.md)."""
+    file = find("nvJitLink")
+    if not file or Tool.library("nvJitLink", file.path).version.major < 13:
+        pytest.skip("no libnvJitLink from 13.0 on here")
+    script = Path(__file__).parent.parent.parent / "benchmarks" / "nvjitlink_memory.py"
+    printed = subprocess.run([sys.executable, script, file.path], capture_output=True, text=True, check=True).stdout
+    growth = [int(kib) for kib in re.findall(r"(-?\d+) KiB more", printed)]
+    assert len(growth) == 8
+    assert max(growth) < 4096
 
 
 def test_deferring_keeps_the_ptx() -> None:

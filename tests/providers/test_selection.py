@@ -225,8 +225,10 @@ def test_explicit_path_of_a_missing_tool(tmp_path: Path) -> None:
 
 def test_loads_no_library_into_this_process() -> None:
     program = (
-        "import sys; from parcubin.providers.selection import select; select(needs_link=True);"
-        "assert 'libnvJitLink' not in open('/proc/self/maps').read();"
+        "import sys; from parcubin.providers.selection import select; select(needs_link=False, force=True)\n"
+        "try: select(needs_link=True, force=True)\n"
+        "except Exception: pass\n"
+        "assert 'libnvJitLink' not in open('/proc/self/maps').read()\n"
         "assert not {'llvmlite', 'cuda.pathfinder', 'elftools'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -20,12 +20,14 @@ def module(*parts: str) -> str:
 
 
 def kernel(name: str, body: str, linkage: str = ".visible ") -> str:
-    """A kernel of one pointer, `%rd1`, which stores what the body leaves in `%r1`."""
+    """A kernel of one pointer, `%rd1`. Each thread stores what the body leaves in `%r1`, which is the thread's number
+    at first, to its own element."""
     return (
         f"{linkage}.entry {name}(.param .u64 {name}_param_0)\n{{\n"
         "\t.reg .b32 %r<9>;\n\t.reg .b64 %rd<9>;\n\t.reg .f32 %f<9>;\n\t.reg .pred %p<2>;\n"
         f"\tld.param.u64 %rd1, [{name}_param_0];\n\tmov.u32 %r1, %tid.x;\n"
-        f"\t{body}\n\tst.global.u32 [%rd1], %r1;\n\tret;\n}}\n"
+        f"\t{body}\n"
+        "\tmov.u32 %r8, %tid.x;\n\tmad.wide.u32 %rd8, %r8, 4, %rd1;\n\tst.global.u32 [%rd8], %r1;\n\tret;\n}\n"
     )
 
 

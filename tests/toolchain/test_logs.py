@@ -74,6 +74,13 @@ def test_warnings_are_attributed() -> None:
     assert second.function == "k1"
 
 
+def test_a_line_of_the_ptx_tells_the_function_of_a_warning() -> None:
+    log = "ptxas input.ptx, line 4; warning : Instruction 'shfl' without '.sync' is deprecated\n"
+    ptx = ".version 6.3\n.func a() {\nret; }\n.entry b() { shfl.idx.b32 %r1, %r1, %r1, %r1; }\n.entry c() { ret; }\n"
+    assert [w.function for w in warnings(log, ptx)] == ["b"]
+    assert [w.function for w in warnings(log)] == [None]
+
+
 def test_spills() -> None:
     with pytest.raises(RegisterSpillError) as raised:
         check_spills(PTXAS_13 + NVJITLINK_12, "input")

@@ -136,6 +136,8 @@ def check_output(path: Path, inputs: list[Path]) -> None:
     """
     if not path.parent.is_dir():
         raise UsageError(f"Cannot write '{path}': there is no folder '{path.parent}'.")
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UsageError(f"'{path}' is not a regular file; it is not overwritten. Give the output another name.")
     if path.is_file() and any(source.exists() and source.samefile(path) for source in inputs):
         raise UsageError(f"'{path}' is an input; it is not overwritten.")
 

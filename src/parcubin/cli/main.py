@@ -11,6 +11,7 @@ import typer
 from parcubin.cli.compile import compile_command
 from parcubin.cli.info import info_command
 from parcubin.cli.inspect import inspect_command
+from parcubin.cli.split import split_command
 
 app = typer.Typer(
     add_completion=False,
@@ -21,6 +22,7 @@ app = typer.Typer(
 app.command("compile")(compile_command)
 app.command("info")(info_command)
 app.command("inspect")(inspect_command)
+app.command("split")(split_command)
 
 
 def _print_version(requested: bool) -> None:

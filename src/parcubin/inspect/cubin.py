@@ -129,6 +129,24 @@ def read_cubin(data: bytes, name: str = "input") -> CubinInfo:
         raise InputError(f"{name} is not a readable CUBIN: {error}.", input_name=name) from None
 
 
+def section_places(data: bytes, name: str = "input") -> dict[str, slice]:
+    """Where the contents of each section of a CUBIN are.
+
+    Args:
+        data: the ELF image.
+        name: what messages call it.
+
+    Raises:
+        InputError: it is not a CUBIN, or damaged.
+    """
+    try:
+        elf = _Elf(data)
+    except _FormatError as error:
+        raise InputError(f"{name} is not a CUBIN: {error}.", input_name=name) from None
+    places = (slice(section.offset, section.offset + section.size) for section in elf.sections)
+    return dict(zip(elf.section_names, places, strict=True))
+
+
 class _FormatError(Exception):
     """Says what is wrong with the file."""
 

@@ -12,15 +12,18 @@ from parcubin.providers.selection import Selection
 from parcubin.toolchain.logs import resource_usage, warnings
 from parcubin.workers.jobs import CompileShard, LinkResult, ShardResult
 
+_EXPECTED_OF_NVLINK = "-ewp compiled objects should only link with"
+"""What nvlink says when `-ewp` and `-c` modules meet, which is right (docs/correctness.md)."""
+
 
 def kernel_infos(results: Sequence[ShardResult], link: LinkResult | None) -> dict[str, KernelInfo]:
     """Resource usage by kernel: from the final ELF, and spills from the compilers' logs."""
-    spills = {
-        usage.name: usage.spill_store_bytes
-        for log in (*(r.log for r in results), link.log if link else "")
-        for usage in resource_usage(log).values()
-        if usage.spill_store_bytes is not None
-    }
+    spills: dict[str, int | None] = {}
+    for log in (*(r.log for r in results), link.log if link else ""):
+        usages = resource_usage(log).values()
+        # The log does not say which kernels call a device function that spills.
+        unknown = any(u.spill_store_bytes for u in usages if not u.is_kernel)
+        spills |= {u.name: None if unknown else u.spill_store_bytes for u in usages if u.is_kernel}
     infos = link.info.kernels if link else {name: info for r in results for name, info in r.kernels.items()}
     return {name: replace(infos[name], spill_bytes=spills.get(name)) for name in sorted(infos)}
 
@@ -54,9 +57,13 @@ def warnings_of(
         for reason, count in sorted(reasons.items())
     ]
     for result in results:
-        found += [_attributed(d.message, d.function, result) for d in warnings(result.log)]
+        kernels = [k.name for k in result.summary.kernels]
+        only = kernels[0] if len(kernels) == 1 else None
+        found += [_attributed(d.message, d.function or only) for d in warnings(result.log, result.ptx.text)]
     if link:
-        found += [d.message for d in warnings(link.log)]
+        found += [
+            _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
+        ]
     return tuple(dict.fromkeys(found))
 
 
@@ -94,7 +101,5 @@ def _keep(path: Path, data: bytes) -> None:
         raise ParcubinError(f"Cannot write to {path.parent}: {error.strerror or error}.") from None
 
 
-def _attributed(message: str, function: str | None, result: ShardResult) -> str:
-    kernels = [k.name for k in result.summary.kernels]
-    where = function or (kernels[0] if len(kernels) == 1 else None)
-    return f"{where}: {message}" if where and where not in message else message
+def _attributed(message: str, function: str | None) -> str:
+    return f"{function}: {message}" if function and function not in message else message

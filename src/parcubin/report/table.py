@@ -56,7 +56,8 @@ def kernel_table(kernels: Iterable[KernelInfo], width: int) -> str:
 
 def _shard(names: Sequence[str], time: float, width: int) -> str:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{seconds(time)} s  {shorten(names[0], width - len(more) - 8)}{more}"
+    first = names[0] if names else "variables"
+    return f"{seconds(time)} s  {shorten(first, width - len(more) - 8)}{more}"
 
 
 def _columns(headings: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:

@@ -70,6 +70,12 @@ class Global:
         return "externally_initialized " in self.words
 
     @property
+    def is_host_initialized(self) -> bool:
+        """Whether the host may set its value, so that it has to be there. What every file may define anew (`linkonce`)
+        may be dropped when nothing refers to it, whoever initializes it."""
+        return self.externally_initialized and self.linkage not in ("linkonce", "linkonce_odr")
+
+    @property
     def in_comdat(self) -> bool:
         return _COMDAT.search(self.rest) is not None
 

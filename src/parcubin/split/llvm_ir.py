@@ -166,7 +166,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         if global_name.startswith("llvm.") and global_name not in _RUN_AT_START:
             continue  # never in PTX
         line = module.globals[global_name]
-        for_host = global_name in host_named or global_.externally_initialized
+        for_host = global_name in host_named or global_.is_host_initialized
         if global_.linkage in ("extern_weak", "available_externally"):
             line = global_.declaration()  # LLVM would define the one in PTX, and without optimisation the other
         elif global_.linkage == "linkonce":
@@ -186,7 +186,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
     named_by_assembly = _named_by_assembly(symbols, entities)
     _add_hidden_references(symbols, entities, metadata, named_by_assembly)
     used[_COMPILER_USED] += tuple(
-        _as_element(g) for g in globals_.values() if g.externally_initialized and g.name not in host_named
+        _as_element(g) for g in globals_.values() if g.is_host_initialized and g.name not in host_named
     )
     return LlvmOutline(
         name=name,

@@ -20,6 +20,7 @@ from parcubin.errors import (
     PtxVersionError,
     RegisterAllocationError,
     RegisterSpillError,
+    TargetMismatchError,
     TargetUnsupportedError,
     UnresolvedSymbolError,
 )
@@ -101,9 +102,18 @@ def diagnostics(log: str) -> list[Diagnostic]:
     return found
 
 
-def warnings(log: str) -> list[Diagnostic]:
-    """The warnings of a log."""
-    return [d for d in diagnostics(log) if d.severity == "warning"]
+def warnings(log: str, ptx: str = "") -> list[Diagnostic]:
+    """The warnings of a log.
+
+    Args:
+        log: everything the tool said.
+        ptx: what was compiled; tells the function where the log only tells a line.
+    """
+    return [
+        replace(d, function=_function_at(ptx, d.line)) if d.line is not None and d.function is None else d
+        for d in diagnostics(log)
+        if d.severity == "warning"
+    ]
 
 
 def resource_usage(log: str) -> dict[str, ResourceUsage]:
@@ -190,6 +200,14 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
             f"one, this toolchain has dropped it. {input_name} was not compiled.",
             log=log,
         )
+    if _OTHER_TARGET.search(text):
+        written = re.search(r"^\s*\.target\s+(\w+)", ptx, re.MULTILINE)
+        return TargetMismatchError(
+            f"The PTX of {input_name} is written for {written[1] if written else 'another target'} and cannot be "
+            f"compiled for {target}. PTX is good for its own target and newer ones; a target with 'a' for that one "
+            "alone, one with 'f' for its family.",
+            log=log,
+        )
     if (supported := supported_ptx_version(log)) is not None:
         return PtxVersionError(
             f"The PTX of {input_name} is of a newer version than {tool} understands, which is "
@@ -256,7 +274,16 @@ def _subject(kernels: Sequence[str], input_name: str) -> str:
     return f"{', '.join(kernels)} in {input_name}" if kernels else input_name
 
 
+def _function_at(ptx: str, line: int) -> str | None:
+    """The last function that begins up to a line."""
+    found = _PTX_FUNCTION.findall("".join(ptx.splitlines(keepends=True)[:line]))
+    return found[-1] if found else None
+
+
 _PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$%][\w$]*)")
+_OTHER_TARGET = re.compile(
+    r"SM version specified by \.target is higher than|with \.target '\w+' cannot be compiled (?:for|to)\b"
+)
 _PTX_ENTRY = re.compile(r"\.entry\s+([A-Za-z_$%][\w$]*)")
 
 
@@ -268,9 +295,7 @@ def _kernels(errors: Sequence[Diagnostic], log: str, ptx: str) -> list[str]:
     """
     named = [d.function for d in errors if d.function and "extern" not in d.message]
     if not named and ptx:
-        lines = ptx.splitlines(keepends=True)
-        for line in {d.line for d in errors if d.line is not None}:
-            named += _PTX_FUNCTION.findall("".join(lines[:line]))[-1:]
+        named += [name for line in sorted({d.line for d in errors if d.line}) if (name := _function_at(ptx, line))]
     if not named:
         mentioned = [d.function for d in diagnostics(log) if d.function and d.severity == "info"]
         finished = {u.name for u in resource_usage(log).values() if u.registers is not None}

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
+from parcubin.inspect.debug_strings import with_own_strings
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
 from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.model import (
@@ -225,9 +226,13 @@ class LinkShards:
                 output = self.provider.link_to_relocatable_module(self.target, self.modules, self.options)
             else:
                 output = self.provider.compile_and_link(self.target, self.modules, self.options)
-            info = read_cubin(output.cubin, "the linked output")
+            cubin = output.cubin
+            modules = [m.cubin for m in self.modules if isinstance(m, RelocatableModule)]
+            if not self.relocatable and len(modules) == len(self.modules):
+                cubin = with_own_strings(cubin, modules)
+            info = read_cubin(cubin, "the linked output")
             check_after_link(info, self.kernels, self.variables)
-        return LinkResult(output.cubin, output.log, info, seconds)
+        return LinkResult(cubin, output.log, info, seconds)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
@@ -26,6 +29,9 @@ _LOG_TAIL = 8192
 _SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _FATAL = re.compile(r"(?:LLVM ERROR: |(?=Assertion ))(.*)")
 _FUNCTION_AT_FAULT = re.compile(r"^In function: (\S+)$", re.M)
+
+
+_CLOSED = "The compiler is closed."
 
 
 def available_cores() -> int:
@@ -69,7 +75,7 @@ def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = 
 class _Task:
     priority: float
     number: int
-    job: Job[Any] = field(compare=False)
+    job: Job[Any] | None = field(compare=False)
     future: Future[Any] = field(compare=False)
 
 
@@ -82,38 +88,39 @@ class WorkerPool:
     """
 
     def __init__(self, size: int) -> None:
-        """Starts `size` workers; they load LLVM while the caller prepares the first jobs."""
+        """Starts `size` workers; they load LLVM while the caller prepares the first jobs.
+
+        Raises:
+            WorkerError: a worker cannot be started, or there is no folder for temporary files.
+        """
         self.size = size
-        self._tasks: queue.PriorityQueue[_Task] = queue.PriorityQueue()
-        self._lock = threading.Lock()
-        self._count = 0
-        self._closed = threading.Event()
-        self._workers: list[_Worker] = []
-        self._finalizer = weakref.finalize(self, _stop, self._workers, self._closed, self._tasks, size)
-        for _ in range(size):
-            worker = _Worker()
-            self._workers.append(worker)
-            threading.Thread(
-                target=_serve, args=(worker, self._tasks, self._closed), name="parcubin-worker", daemon=True
-            ).start()
+        try:
+            temporary = tempfile.mkdtemp(prefix="parcubin-")
+        except OSError as error:
+            raise WorkerError(f"There is no folder for temporary files: {error.strerror or error}.") from None
+        self._state = _State(temporary)
+        self._finalizer = weakref.finalize(self, self._state.close)
+        try:
+            for _ in range(size):
+                self._state.add_worker()
+        except BaseException:
+            self.close()
+            raise
 
     def submit(self, job: Job[ResultT], cost: float = float("inf")) -> Future[ResultT]:
         """Queues a job. Of the waiting jobs the costliest runs first; without a cost, before all others.
 
         The future's exception is the `ParcubinError` that the job raised, or `WorkerCrashedError`.
+
+        Raises:
+            WorkerError: the pool is closed, or belongs to the process that this one was forked from.
         """
-        future: Future[ResultT] = Future()
-        with self._lock:
-            if self._closed.is_set():
-                raise WorkerError("The compiler is closed.")
-            self._count += 1
-            self._tasks.put(_Task(-cost, self._count, job, future))
-        return future
+        return self._state.submit(job, cost)
 
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
-        return self._closed.is_set()
+        return self._state.closed
 
     def close(self) -> None:
         """Ends all workers at once. Waiting and running jobs fail. Closing twice is fine."""
@@ -128,10 +135,78 @@ class WorkerPool:
         self.close()
 
 
+class _State:
+    """What a pool and the threads that feed its workers share. It does not hold the pool, so that an unreferenced pool
+    is collected."""
+
+    def __init__(self, temporary: str) -> None:
+        self.closed = False
+        self._temporary = temporary
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._tasks: queue.PriorityQueue[_Task] = queue.PriorityQueue()
+        self._numbers = itertools.count()
+        self._workers: list[_Worker] = []
+
+    def add_worker(self) -> None:
+        worker = _Worker(self._temporary)
+        self._workers.append(worker)
+        threading.Thread(target=self._serve, args=(worker,), name="parcubin-worker", daemon=True).start()
+
+    def submit(self, job: Job[ResultT], cost: float) -> Future[ResultT]:
+        future: Future[ResultT] = Future()
+        if os.getpid() != self._owner:
+            raise WorkerError(
+                "This compiler belongs to the process that this one was forked from. Make a new one here."
+            )
+        with self._lock:
+            if self.closed:
+                raise WorkerError(_CLOSED)
+            self._tasks.put(_Task(-cost, next(self._numbers), job, future))
+        return future
+
+    def close(self) -> None:
+        if os.getpid() != self._owner:
+            return
+        with self._lock:
+            self.closed = True
+            waiting = self._take_all()
+            for _ in self._workers:
+                self._tasks.put(_Task(0, next(self._numbers), None, Future()))
+        for task in waiting:
+            if task.future.set_running_or_notify_cancel():
+                task.future.set_exception(WorkerError(_CLOSED))
+        for worker in self._workers:
+            worker.stop()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _take_all(self) -> list[_Task]:
+        tasks = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                tasks.append(self._tasks.get_nowait())
+        return tasks
+
+    def _serve(self, worker: _Worker) -> None:
+        """Feeds one worker, in a thread of its own."""
+        while (task := self._tasks.get()).job is not None:
+            if not task.future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = worker.run(task.job)
+            except ParcubinError as error:
+                task.future.set_exception(WorkerError(_CLOSED) if self.closed else error)
+            except BaseException as error:
+                task.future.set_exception(WorkerError(f"A worker could not be used: {error!r}."))
+            else:
+                task.future.set_result(result)
+
+
 class _Worker:
     """One worker process, restarted after it died."""
 
-    def __init__(self) -> None:
+    def __init__(self, temporary: str) -> None:
+        self._temporary = temporary
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
@@ -140,17 +215,20 @@ class _Worker:
     def _start(self) -> None:
         with self._lock:
             if self._stopped:
-                raise WorkerError("The compiler is closed.")
-            self._stderr = os.memfd_create("parcubin-worker")
+                raise WorkerError(_CLOSED)
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "parcubin.workers.process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env=environment,
-                start_new_session=True,
-            )
+            try:
+                self._stderr = os.memfd_create("parcubin-worker")
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "parcubin.workers.process", self._temporary],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._stderr,
+                    env=environment,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise WorkerError(f"A worker process cannot be started: {error.strerror or error}.") from None
 
     def run(self, job: Job[Any]) -> Any:
         if self._process is not None and self._process.poll() is not None:
@@ -201,35 +279,3 @@ class _Worker:
                     stream.close()
         with contextlib.suppress(OSError):
             os.close(self._stderr)
-
-
-def _serve(worker: _Worker, tasks: queue.PriorityQueue[_Task], closed: threading.Event) -> None:
-    """A thread that feeds one worker. It must not hold the pool, so that an unreferenced pool is collected."""
-    while True:
-        task = tasks.get()
-        if closed.is_set():
-            task.future.cancel()
-            return
-        if not task.future.set_running_or_notify_cancel():
-            continue
-        try:
-            result = worker.run(task.job)
-        except ParcubinError as error:
-            task.future.set_exception(error)
-        except BaseException as error:
-            task.future.set_exception(WorkerError(f"A worker could not be used: {error!r}."))
-        else:
-            task.future.set_result(result)
-        del task
-
-
-def _stop(workers: list[_Worker], closed: threading.Event, tasks: queue.PriorityQueue[_Task], size: int) -> None:
-    closed.set()
-    for worker in workers:
-        worker.stop()
-    for number in range(size):
-        tasks.put(_Task(float("-inf"), -number, _Nothing(), Future()))
-
-
-class _Nothing:
-    def run(self) -> None: ...

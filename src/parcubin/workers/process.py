@@ -1,18 +1,21 @@
-"""A worker process: `python -m parcubin.workers.process`.
+"""A worker process: `python -m parcubin.workers.process FOLDER`.
 
 Reads jobs from standard input and writes results to what was standard output, each as a length (8 bytes, little endian)
 and a pickle. Both ends are the same program, so pickle is safe here. What libraries print goes to standard error, where
-the pool looks when a worker dies. When standard input ends, the parent is gone or wants the worker gone: it and its
-children die at once.
+the pool looks when a worker dies. Temporary files go to FOLDER. When standard input ends, the parent is gone or wants
+the worker gone: it, its children and FOLDER go at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import traceback
 from typing import IO, Any, Protocol, TypeVar
@@ -50,10 +53,15 @@ def receive(stream: IO[bytes]) -> Any:
 
 
 def main() -> None:
+    tempfile.tempdir = os.environ["TMPDIR"] = sys.argv[1]
     results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     jobs: queue.SimpleQueue[Job[object]] = queue.SimpleQueue()
     threading.Thread(target=_read_jobs, args=(sys.stdin.buffer, jobs), daemon=True).start()
+    with contextlib.suppress(ImportError):  # PTX needs no LLVM
+        from parcubin.lower.llvm import start
+
+        start()
     while True:
         job = jobs.get()
         try:
@@ -70,6 +78,7 @@ def _read_jobs(stream: IO[bytes], jobs: queue.SimpleQueue[Job[object]]) -> None:
         while True:
             jobs.put(receive(stream))
     finally:
+        shutil.rmtree(sys.argv[1], ignore_errors=True)
         os.killpg(0, signal.SIGKILL)  # the worker leads its own process group
 
 

@@ -1,0 +1,47 @@
+"""`parcubin split`: the shards of a program and the plan, written to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from parcubin.cli.errors import exit_on_error
+from parcubin.model import Emit
+
+
+def split_command(
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT...", help="LLVM IR, bitcode or PTX.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
+    arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a.")] = "sm_80",
+    emit: Annotated[Emit, typer.Option(help="What the plan is for.")] = "cubin",
+) -> None:
+    """Write the shards of a program and the plan.
+
+    Each shard is a module of its own: LLVM's opt and llc lower it, ptxas -c assembles it, nvlink links them all.
+    """
+    with exit_on_error(as_json=False):
+        import json
+
+        from parcubin.files import write_files
+        from parcubin.pipeline import Compiler
+
+        with Compiler(arch) as compiler:
+            shards = compiler.split(list(inputs), output=emit)
+        files: dict[str, bytes] = {}
+        described: list[dict[str, Any]] = []
+        for number, shard in enumerate(shards):
+            name = f"{number:04}.{shard.format}"
+            files[name] = shard.text.encode()
+            described.append(
+                {
+                    "file": name,
+                    "kernels": list(shard.kernels),
+                    "cost": shard.cost,
+                    "constants": shard.constants,
+                    "function_pointers": shard.pointers,
+                }
+            )
+        files["plan.json"] = json.dumps({"for": emit, "shards": described}, indent=2).encode() + b"\n"
+        write_files(output, files, lambda folder: (folder / "plan.json").is_file())

@@ -1,0 +1,38 @@
+"""ptxas 12.9 and nothing that links: bundles are made, and a linked CUBIN is refused with what it takes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from parcubin.bundle import read_bundle
+
+
+def test_nothing_links_here(info: dict[str, Any]) -> None:
+    assert "ptxas" in [found["component"] for found in info["toolchain"]]
+    assert not {"nvlink", "nvJitLink"} & {found["component"] for found in info["toolchain"]}
+    assert info["bundle"]["provider"] == "subprocess"
+    assert "ptxas 12.9.86 compiles without a linker" in info["link"]["error"]
+
+
+def test_writes_a_bundle(
+    parcubin: Callable[..., subprocess.CompletedProcess[str]], corpus: Path, tmp_path: Path
+) -> None:
+    result = parcubin("compile", corpus / "cub.ll.xz", "--arch", "sm_80", "-o", "cub.zip")
+    assert result.returncode == 0, result.stderr
+    assert len(read_bundle(tmp_path / "cub.zip").kernels) == 75
+
+
+def test_says_what_is_missing_for_a_linked_cubin(
+    parcubin: Callable[..., subprocess.CompletedProcess[str]], corpus: Path, tmp_path: Path
+) -> None:
+    result = parcubin("compile", corpus / "cub.ll.xz", "--arch", "sm_80", "-o", "cub.cubin")
+    assert result.returncode == 3
+    assert (
+        "ptxas 12.9.86 compiles without a linker: write a bundle (a folder, a .zip, or --emit bundle)" in result.stderr
+    )
+    assert "add nvJitLink or nvlink of its release or a newer one" in result.stderr
+    assert "nvJitLink: rejected, not found" in result.stderr
+    assert list(tmp_path.iterdir()) == []
