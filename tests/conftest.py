@@ -47,3 +47,9 @@ def cuobjdump(tmp_path: Path) -> Callable[..., str]:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def debug_info() -> str:
+    """A module with full debug info, variables and inlined code among it."""
+    return (ROOT / "tests" / "data" / "debug_info.ll").read_text()

@@ -239,6 +239,7 @@ def _global(global_: Global, entity: Entity, for_host: bool) -> Symbol:
         addresses=references if is_variable else frozenset(),
         sharing=_sharing(global_, binding, for_host) if is_variable else Sharing.COPY,
         in_constant_bank=is_variable and global_.space == _CONSTANT,
+        is_alias=global_.keyword == "alias",
         cost=len(entity.text) if global_.defined else 0,
     )
 
