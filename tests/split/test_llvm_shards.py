@@ -1,0 +1,372 @@
+"""LLVM IR split with one kernel a shard, bundled and linked, compared with the whole program: kernels, variables,
+resources and code, as cuobjdump sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from parcubin.errors import InputError, UnresolvedSymbolError
+from parcubin.inspect.cubin import read_cubin
+from parcubin.model import Emit
+from tests.split.comparison import Comparer
+from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
+
+OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
+HOST_VARIABLES = {
+    "visible": "addrspace(1) global i32 1",
+    "hidden": "hidden addrspace(1) global i32 2",
+    "weak": "weak addrspace(1) global i32 3",
+    "weak_odr": "weak_odr addrspace(1) global i32 4",
+    "common": "common addrspace(1) global i32 0",
+    "linkonce": "linkonce addrspace(1) global i32 4",
+    "in_section": 'addrspace(1) global i32 5, section "somewhere", align 16',
+    "generic": "global i32 6",
+    "constant": "addrspace(4) constant [2 x i32] [i32 7, i32 8], align 4",
+    "set_by_host": "addrspace(4) externally_initialized constant [2 x i32] zeroinitializer, align 4",
+    "used": "internal addrspace(1) global i32 9",
+    "compiler_used": "internal addrspace(4) constant i32 10",
+    "static": "internal addrspace(1) externally_initialized global i32 11",
+    "inline": "linkonce_odr addrspace(1) externally_initialized global i32 12",
+    '"dol$lar"': "addrspace(1) global i32 13",
+    '"static$dollar"': "internal addrspace(1) externally_initialized global i32 14",
+}
+INTERNAL_VARIABLES = {
+    "static_counter": "internal addrspace(1) global i32 15",
+    '"odd name"': "internal addrspace(1) global i32 16",
+    "inline_counter": "linkonce_odr addrspace(1) global i32 17",
+}
+USED = (
+    "@llvm.used = appending global [1 x ptr] [ptr addrspacecast (ptr addrspace(1) @used to ptr)], "
+    'section "llvm.metadata"\n'
+    "@llvm.compiler.used = appending global [1 x ptr] [ptr addrspacecast (ptr addrspace(4) @compiler_used to ptr)], "
+    'section "llvm.metadata"\n\n'
+)
+
+
+def space_of(variable: str) -> int:
+    return 1 if "addrspace(1)" in variable else 4 if "addrspace(4)" in variable else 0
+
+
+def variables(found: dict[str, str]) -> str:
+    return "".join(f"@{name} = {definition}\n" for name, definition in found.items())
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_variables_that_the_host_may_name_are_defined_once_also_when_unused(compare: Comparer, output: Emit) -> None:
+    text = HEADER + variables(HOST_VARIABLES | INTERNAL_VARIABLES) + USED + kernel("k")
+    names = {name.strip('"') for name in HOST_VARIABLES}
+    program = compare.compile(text, output=output)
+    assert compare.read(program).copies == Counter(names)
+    assert program.variables.keys() == {name for name in names if "$" not in name}
+
+
+def test_shared_variables(compare: Comparer) -> None:
+    """Each is read by one kernel and written by another, so that a link shares it between shards."""
+    found = HOST_VARIABLES | INTERNAL_VARIABLES
+    users = "".join(
+        load(f"load{number}", f"@{name}", space_of(definition))
+        + store(f"store{number}", f"@{name}", space_of(definition))
+        for number, (name, definition) in enumerate(found.items())
+        if "addrspace(4)" not in definition
+    )
+    constants = "".join(
+        lookup(f"lookup{number}_{name}", f"@{name}", 4)
+        for name, definition in HOST_VARIABLES.items()
+        if "addrspace(4)" in definition
+        for number in range(2)
+    )
+    result = compare(HEADER + variables(found) + USED + users + constants + THREAD, same_code=False)
+    whole = {name.strip('"') for name in HOST_VARIABLES} | {"static_counter", "odd_$_name", "inline_counter"}
+    assert result.whole.variables.keys() == whole
+    assert result.bundle.copies == Counter(whole)
+    internal = [name for name in result.linked.copies if "__parcubin_" in name]
+    assert len(internal) == 2
+    assert result.linked.copies == Counter((whole | set(internal)) - {"static_counter", "odd_$_name"})
+    assert result.programs[1].report.shards > len(found)
+
+
+FUNCTIONS = {
+    "functions of every linkage": "".join(
+        function(f"f_{linkage}", number, linkage=linkage) + call(f"k_{linkage}", f"@f_{linkage}")
+        + call(f"l_{linkage}", f"@f_{linkage}")
+        for number, linkage in enumerate(
+            ("", "private", "internal", "linkonce", "linkonce_odr", "weak", "weak_odr", "available_externally")
+        )
+    ),
+    "odd names": "".join(
+        f'%"{name}" = type {{ i32, [{number} x i8] }}\n'
+        + function(
+            f'"f {name}"',
+            body=f'  %a = alloca %"{name}", align 4\n  %g = getelementptr i8, ptr %a, i32 %x\n'
+            f"  store volatile i8 {number}, ptr %g, align 1\n  %y = load volatile i32, ptr %a, align 4\n  ret i32 %y\n",
+            words="",
+        )
+        + call(f"k{number}", f'@"f {name}"')
+        for number, name in enumerate(("a b", "f(x)", "}", "q\\22", "i32", "uni\\C3\\AF", "nl\\0A}\\0A", "a;b", "$"), 3)
+    ),
+    "recursion": function(
+        "f",
+        body="  %c = icmp sgt i32 %x, 0\n  br i1 %c, label %more, label %end\nmore:\n  %m = sub i32 %x, 1\n"
+        "  %r = call i32 @g(i32 %m)\n  %s = mul i32 %r, %x\n  %t = xor i32 %s, %m\n  ret i32 %t\nend:\n  ret i32 1\n",
+    )
+    + function("g", body="  %r = call i32 @f(i32 %x)\n  %s = mul i32 %r, %r\n  ret i32 %s\n")
+    + call("a", "@f") + call("b", "@g"),
+    "aliases": "@a = internal alias i32 (i32), ptr @f\n@b = alias i32 (i32), ptr @f\n"
+    + function("f") + call("k", "@a") + call("l", "@b") + call("m", "@f"),
+    "numbers for names": "%0 = type { i32, %1 }\n%1 = type { [3 x i32] }\n"
+    "define internal i32 @0(i32 %x) noinline {\n  %y = mul i32 %x, 5\n  ret i32 %y\n}\n\n"
+    "define internal i32 @1(i32 %x) noinline {\n  %y = mul i32 %x, 7\n  ret i32 %y\n}\n\n"
+    + call("a", "@1") + call("b", "@0")
+    + kernel("c", "  %x = alloca %0, align 4\n  store volatile i32 4, ptr %x, align 4\n"),
+    "comdats and attribute groups": "$f = comdat any\n$g = comdat any\n"
+    + function("f", linkage="linkonce_odr", words="#0 comdat")
+    + function("g", 5, linkage="linkonce_odr", words="#1 comdat($f)")
+    + call("a", "@f") + call("b", "@g") + "attributes #0 = { noinline }\nattributes #1 = { noinline cold }\n",
+    "libdevice": "declare float @__nv_sinf(float)\ndeclare double @__nv_pow(double, double)\n"
+    + "".join(
+        kernel(f"s{n}", "  %x = load float, ptr %p\n  %y = call float @__nv_sinf(float %x)\n  store float %y, ptr %p\n")
+        + kernel(
+            f"d{n}",
+            "  %x = load double, ptr %p\n  %y = call double @__nv_pow(double %x, double 3.0)\n"
+            "  store double %y, ptr %p\n",
+        )
+        for n in range(2)
+    ),
+    "launch bounds": kernel("a", "  store i32 1, ptr %p\n").replace("{", "#0 {") + kernel("b").replace("{", "#1 {")
+    + 'attributes #0 = { "nvvm.maxntid"="128,2" "nvvm.minctasm"="2" }\n'
+    + 'attributes #1 = { "nvvm.reqntid"="32" "nvvm.cluster_dim"="2,1,1" "nvvm.maxnreg"="40" }\n',
+    "parameters by value": "%S = type { i32, [7 x i64] }\n"
+    + "".join(
+        kernel(
+            f"k{number}",
+            "  %g = getelementptr %S, ptr %s, i32 0, i32 1, i32 3\n  %v = load i64, ptr %g\n  store i64 %v, ptr %p\n",
+            f"ptr byval(%S) align 8 {word}%s, ptr %p",
+        )
+        for number, word in enumerate(("", '"nvvm.grid_constant" '))
+    ),
+    "shared memory": "@s = addrspace(3) global [64 x i32] undef, align 16\n"
+    "@t = internal addrspace(3) global [64 x i32] poison, align 4\n"
+    "@u = linkonce_odr addrspace(3) global [32 x i32] undef, comdat, align 4\n$u = comdat any\n"
+    "@d = external addrspace(3) global [0 x i8], align 16\n"
+    + THREAD + "".join(use_shared(f"k{number}_{array}", f"@{array}") for array in "stud" for number in range(2)),
+    "calls of the driver": '@format = private unnamed_addr constant [4 x i8] c"%d\\0A\\00", align 1\n'
+    "declare i32 @vprintf(ptr, ptr)\ndeclare void @__assertfail(ptr, ptr, i32, ptr, i64)\n"
+    "declare ptr @malloc(i64)\ndeclare void @free(ptr)\n"
+    + kernel(
+        "print",
+        "  %b = alloca i32, align 8\n  store i32 5, ptr %b, align 4\n  %r = call i32 @vprintf(ptr @format, ptr %b)\n",
+    )
+    + kernel("fail", "  call void @__assertfail(ptr @format, ptr @format, i32 3, ptr @format, i64 1)\n")
+    + kernel(
+        "allocate",
+        "  %m = call ptr @malloc(i64 8)\n  store volatile i32 5, ptr %m, align 4\n  call void @free(ptr %m)\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_each_kernel_is_compiled_as_in_the_whole_program(compare: Comparer, what: str) -> None:
+    result = compare(
+        HEADER + FUNCTIONS[what], same_code=what != "calls of the driver"
+    )  # which has addresses of strings
+    assert len(result.programs[0].assemblies) == len(result.whole.usage)
+    assert result.programs[1].kernels == result.programs[0].kernels
+
+
+def test_kernels_of_every_linkage_are_kept(compare: Comparer) -> None:
+    linkages = ("weak", "weak_odr", "linkonce_odr", "linkonce", "internal", "private", "hidden", "protected")
+    text = HEADER + "".join(kernel(f"{linkage}_kernel", words=f"{linkage} ") for linkage in linkages)
+    for output in OUTPUTS:
+        program = compare.compile(text, output=output)
+        assert program.kernels.keys() == {f"{linkage}_kernel" for linkage in linkages}
+
+
+def test_kernels_by_annotation_with_launch_bounds(compare: Comparer) -> None:
+    text = (
+        HEADER + "define void @a() {\n  ret void\n}\n\ndefine void @b() {\n  ret void\n}\n\n"
+        + '!nvvm.annotations = !{!0, !1, !2}\n!0 = !{ptr @a, !"kernel", i32 1, !"maxntidx", i32 64}\n'
+        + '!1 = !{ptr @b, !"kernel", i32 1}\n!2 = !{ptr @b, !"maxntidx", i32 1024, !"minctasm", i32 2}\n'
+    )  # fmt: skip
+    ptx = [p.text for p in compare.compile(text, output="ptx").ptx]
+    assert len(ptx) == 2
+    assert [".entry a(" in p for p in ptx] == [".maxntid 64" in p for p in ptx] == [True, False]
+    assert [".maxntid 1024" in p for p in ptx] == [".minnctapersm 2" in p for p in ptx] == [False, True]
+
+
+def test_pointers_to_functions(compare: Comparer) -> None:
+    text = (
+        HEADER + "@table = internal addrspace(1) constant [2 x ptr] [ptr @f, ptr @g]\n"
+        + function("f") + function("g", 7)
+        + kernel(
+            "take",
+            "  %i = load i64, ptr %p, align 8\n  %g = getelementptr ptr, ptr addrspace(1) @table, i64 %i\n"
+            "  %v = load ptr, ptr addrspace(1) %g, align 8\n  store ptr %v, ptr %p, align 8\n",
+        )
+        + kernel("use", "  %q = load ptr, ptr %p\n  %y = call i32 %q(i32 5)\n  store i32 %y, ptr %p\n")
+        + call("direct", "@h") + function("h", 9)
+    )  # fmt: skip
+    result = compare(text)
+    assert [len(compare.tools.resource_usage(a.cubin)) for a in result.programs[0].assemblies] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        assembly("a", "ld.global.u32 $0, [v];") + assembly("b", "{\\0Ald.global.u32 $0,[v];\\0A}"),
+        assembly("a", "ld.global.u32 $0, [v];").replace("v]", "w$$x]") + assembly("b", "ld.global.u32 $0, [w$$x];"),
+        assembly("a", "ld.global.u32 $0, [static];") + load("b", "@static") + store("c", "@static"),
+    ],
+    ids=["in two shards", "with a dollar", "static"],
+)
+def test_inline_assembly_that_names_variables(compare: Comparer, text: str) -> None:
+    names = (
+        '@v = addrspace(1) global i32 1\n@"w$x" = global i32 2\n@static = internal addrspace(1) global i32 3\n'
+        if "static" in text
+        else '@v = addrspace(1) global i32 1\n@"w$x" = global i32 2\n'
+    )
+    compare(HEADER + names + text)
+
+
+def test_inline_assembly_that_calls(compare: Comparer) -> None:
+    used = '@llvm.used = appending global [1 x ptr] [ptr @f], section "llvm.metadata"\n'
+    text = assembly(
+        "a", "{ .param .b32 x; .param .b32 r; st.param.b32 [x], 5; call.uni (r), f, (x); ld.param.b32 $0, [r]; }"
+    )
+    compare(HEADER + used + function("f") + text + assembly("b", "mov.u32 $0, 7;"))
+
+
+def test_modules_that_cannot_be_split_are_compiled_whole(compare: Comparer) -> None:
+    text = (
+        HEADER + 'module asm ".global .align 4 .u32 v = 7;"\n' + assembly("a", "ld.global.u32 $0, [v];") + kernel("b")
+    )
+    result = compare(text, HEADER + kernel("c"))
+    for program, shards in zip(result.programs, (2, 2), strict=True):
+        assert program.report.shards == shards
+        assert any("is compiled whole: it has module-level assembly" in warning for warning in program.report.warnings)
+
+
+SEVERAL_MODULES = {
+    "a function": ("declare i32 @f(i32)\n" + call("a", "@f"), function("f", linkage="") + call("b", "@f")),
+    "a weak function and a strong one": (
+        function("f", linkage="weak") + call("a", "@f"), function("f", 5, linkage="") + call("b", "@f")
+    ),
+    "two different functions that may be dropped": (
+        function("f", linkage="linkonce") + call("a", "@f"), function("f", 5, linkage="linkonce") + call("b", "@f")
+    ),
+    "internal functions of one name": (function("f") + call("a", "@f"), function("f", 5) + call("b", "@f")),
+    "functions that are called like kernels": (function("b") + call("a", "@b"), function("a", 5) + call("b", "@a")),
+    "an alias": (
+        "@b = alias i32 (i32), ptr @f\n" + function("f") + call("a", "@b"), "declare i32 @b(i32)\n" + call("c", "@b")
+    ),
+    "a variable": (
+        "@v = addrspace(1) global i32 5\n" + load("a", "@v"),
+        "@v = external addrspace(1) global i32\n" + store("b", "@v"),
+    ),
+    "a weak variable and a strong one": (
+        "@v = weak addrspace(1) global i32 5\n" + load("a", "@v"), "@v = addrspace(1) global i32 6\n" + store("b", "@v")
+    ),
+    "a variable that may be missing": (
+        "@v = extern_weak addrspace(1) global i32\n" + load("a", "@v"),
+        "@v = addrspace(1) global i32 6\n" + store("b", "@v"),
+    ),
+    "a variable that is defined for optimisation": (
+        "@v = available_externally addrspace(1) global i32 6\n" + load("a", "@v"),
+        "@v = addrspace(1) global i32 6\n" + store("b", "@v"),
+    ),
+    "common variables of two sizes": (
+        "@v = common addrspace(1) global i32 0\n" + load("a", "@v"),
+        "@v = common addrspace(1) global [4 x i32] zeroinitializer\n" + store("b", "@v"),
+    ),
+    "an inline variable": (
+        "@v = linkonce_odr addrspace(1) global i32 5\n" + load("a", "@v"),
+        "@v = linkonce_odr addrspace(1) global i32 5\n" + store("b", "@v"),
+    ),
+    "shared memory": (
+        "@s = addrspace(3) global [64 x i32] undef, align 16\n" + THREAD + use_shared("a", "@s"),
+        "@s = external addrspace(3) global [64 x i32], align 16\n" + THREAD + use_shared("b", "@s"),
+    ),
+    "dynamic shared memory of two alignments": (
+        "@s = external addrspace(3) global [0 x i8], align 4\n" + THREAD + use_shared("a", "@s"),
+        "@s = external addrspace(3) global [0 x float], align 128\n" + THREAD + use_shared("b", "@s"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SEVERAL_MODULES)
+def test_several_modules_make_one_program(compare: Comparer, what: str) -> None:
+    result = compare(*(HEADER + text for text in SEVERAL_MODULES[what]))
+    assert result.bundle.variables == result.whole.variables
+    assert result.linked.variables == result.whole.variables
+    assert set(result.bundle.copies.values()) | set(result.linked.copies.values()) <= {1}
+
+
+def test_static_variables_of_one_name_are_separate(compare: Comparer) -> None:
+    modules = [
+        HEADER + f"@v = internal addrspace(1) global i32 {value}\n" + load(f"l{value}", "@v") + store(f"s{value}", "@v")
+        for value in (1, 2)
+    ]
+    result = compare(*modules)
+    assert len(result.whole.variables) == len(result.linked.variables) == 2
+    assert result.bundle.copies == {"v": 2}
+
+
+def test_a_static_variable_of_the_host_keeps_its_name(compare: Comparer) -> None:
+    """LLVM's linker renames local symbols when two modules that meet in a shard have the same."""
+    first = "@v = internal addrspace(1) global i32 1\ndeclare i32 @f(i32)\n" + call("a", "@f") + load("b", "@v")
+    second = (
+        "@v = internal addrspace(1) externally_initialized global i32 2\n"
+        + function("f", linkage="", body="  %y = load volatile i32, ptr addrspace(1) @v, align 4\n  ret i32 %y\n")
+    )  # fmt: skip
+    for output in OUTPUTS:
+        for modules in ((first, second), (second, first)):
+            program = compare.compile(*(HEADER + text for text in modules), output=output)
+            assert program.variables.keys() >= {"v"}
+
+
+@pytest.mark.parametrize("linkage", ["external", "extern_weak", "available_externally"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_variable_that_nothing_defines_is_an_error(compare: Comparer, linkage: str, output: Emit) -> None:
+    value = " 5" if linkage == "available_externally" else ""
+    text = HEADER + f"@v = {linkage} addrspace(1) global i32{value}\n" + load("k", "@v")
+    with pytest.raises((InputError, UnresolvedSymbolError), match=r"\bv\b") as caught:
+        compare.compile(text, output=output)
+    assert caught.value.kernels == ("k",)
+
+
+def test_conflicting_flags_are_an_error_only_where_the_modules_meet(compare: Comparer) -> None:
+    flags = '!llvm.module.flags = !{{!0}}\n!0 = !{{i32 1, !"flag", i32 {}}}\n'
+    first, second = (
+        HEADER + call("a", "@f") + "declare i32 @f(i32)\n" + flags.format(1),
+        HEADER + kernel("b") + flags.format(2),
+    )
+    other = HEADER + function("f", linkage="") + flags.format(2)
+    with pytest.raises(InputError, match=r"flag.*conflicting values"):
+        compare.compile(first, other)
+    assert compare.compile(first.replace("@f(i32 %x)", "@g(i32 %x)") + function("g"), second).kernels.keys() == {
+        "a",
+        "b",
+    }
+
+
+def test_texture_references_are_shared(compare: Comparer) -> None:
+    text = (
+        HEADER + "%texel = type { float, float, float, float }\n@texture = addrspace(1) global i64 0, align 8\n"
+        "declare %texel @llvm.nvvm.tex.unified.1d.v4f32.s32(i64, i32)\n"
+        "declare i64 @llvm.nvvm.texsurf.handle.internal.p1(ptr addrspace(1))\n"
+        + "".join(
+            kernel(
+                f"k{number}",
+                "  %h = tail call i64 @llvm.nvvm.texsurf.handle.internal.p1(ptr addrspace(1) @texture)\n"
+                f"  %v = call %texel @llvm.nvvm.tex.unified.1d.v4f32.s32(i64 %h, i32 {number})\n"
+                "  %f = extractvalue %texel %v, 0\n  store float %f, ptr %p\n",
+            )
+            for number in range(2)
+        )
+        + '!nvvm.annotations = !{!0}\n!0 = !{ptr addrspace(1) @texture, !"texture", i32 1}\n'
+    )
+    for output in OUTPUTS:
+        program = compare.compile(text, output=output)
+        assert program.kernels.keys() == {"k0", "k1"}
+        assert [s.name for s in read_cubin(program.cubin).undefined if s.kind == "texture"] == ["texture"]
