@@ -118,6 +118,19 @@ class DeferredModule:
 
 
 @dataclass(frozen=True)
+class DeviceLibrary:
+    """A static library with device code, such as libcudadevrt.a; the linker takes what it needs of it.
+
+    Attributes:
+        archive: its content.
+        name: what messages call it.
+    """
+
+    archive: bytes = field(repr=False)
+    name: str = "library"
+
+
+@dataclass(frozen=True)
 class Assembly:
     """A compiled and linked CUBIN that the driver can load.
 
@@ -130,7 +143,7 @@ class Assembly:
     log: str = field(default="", repr=False)
 
 
-LinkInput = RelocatableModule | DeferredModule | Ptx
+LinkInput = RelocatableModule | DeferredModule | Ptx | DeviceLibrary
 
 
 @dataclass(frozen=True)

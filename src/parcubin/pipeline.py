@@ -18,11 +18,21 @@ from parcubin.errors import (
     LinkCheckError,
     ParcubinError,
     SeveralInputsError,
+    ToolchainError,
     UsageError,
 )
-from parcubin.inspect.ptx import PtxSummary
+from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, unresolved_error
-from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
+from parcubin.model import (
+    Assembly,
+    CompilationOptions,
+    DeferredModule,
+    DeviceLibrary,
+    Emit,
+    Ptx,
+    RelocatableModule,
+    Target,
+)
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report, WrittenShard
 from parcubin.providers.interface import CompilationProvider
@@ -34,7 +44,7 @@ from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
-from parcubin.toolchain.locate import find_libdevice
+from parcubin.toolchain.locate import find, find_libdevice
 from parcubin.workers.jobs import (
     AskVersions,
     CompileShard,
@@ -429,10 +439,11 @@ class _Build:
             modules.append(module)
         assert settings.provider is not None
         summaries = [result.summary for result in shards.done.values()]
+        needs_runtime = not settings.relocatable and any(is_of_device_runtime(n) for s in summaries for n in s.externs)
         job = LinkShards(
             provider=settings.provider,
             target=settings.target,
-            modules=tuple(modules),
+            modules=(*modules, *([_device_runtime()] if needs_runtime else [])),
             options=settings.options,
             kernels=tuple(k.name for s in summaries for k in s.kernels),
             variables=tuple(shards.variables | _host_variables(summaries)),
@@ -532,6 +543,16 @@ def _defined_twice(names: frozenset[str], results: Sequence[ShardResult]) -> fro
     """Variables, of those named, that more than one shard defines after optimisation."""
     counts = Counter(v.name for r in results for v in r.summary.variables if v.linkage != "extern")
     return frozenset(name for name in names if counts[name] > 1)
+
+
+def _device_runtime() -> DeviceLibrary:
+    file = find("libcudadevrt")
+    if file is None:
+        raise ToolchainError(
+            "Kernels that launch kernels are linked with libcudadevrt.a, which is not on this machine. Install it with "
+            "pip install 'parcubin[cuda13]', or set CUDA_PATH to a CUDA toolkit."
+        )
+    return DeviceLibrary(Path(file.path).read_bytes(), "libcudadevrt.a")
 
 
 def _host_variables(summaries: Sequence[PtxSummary]) -> frozenset[str]:

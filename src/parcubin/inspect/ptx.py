@@ -28,6 +28,14 @@ from parcubin.ptx_syntax import (
 SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides (PTX Interoperability guide, "System Calls"): undefined in every module."""
 
+_DEVICE_RUNTIME = re.compile(r"__cudaCDP2\w+|cuda[A-Z]\w+")
+
+
+def is_of_device_runtime(name: str) -> bool:
+    """Whether a symbol belongs to the CUDA device runtime, libcudadevrt, which lets kernels launch kernels
+    (cuda_device_runtime_api.h)."""
+    return _DEVICE_RUNTIME.fullmatch(name) is not None
+
 
 @dataclass(frozen=True)
 class PtxFunction:
