@@ -20,7 +20,7 @@ from parcubin.split.ptx import Piece, PtxOutline
 
 _LINKAGE_OR_COMMENT = re.compile(rb"\.(?:visible|weak|extern|common)\b[ \t]*|//[^\n]*|/\*(?s:.*?)\*/")
 _LOCATION = re.compile(
-    rb"(\.loc\s+)(\d+)(\s+\d+\s+\d+)(?:(\s*,\s*function_name\s+)([\w$]+)(\s*,\s*inlined_at\s+)(\d+))?"
+    rb"(\.loc\s+)(\d{1,9})(\s+\d+\s+\d+)(?:(\s*,\s*function_name\s+)([\w$]+)(\s*,\s*inlined_at\s+)(\d{1,9}))?"
 )
 
 
