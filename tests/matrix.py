@@ -161,7 +161,7 @@ def reasons(suite: ElementTree.Element) -> Iterator[str]:
             provider = name.removeprefix("test_is_here[").removesuffix("]") + ": " if "test_is_here" in name else ""
             reason = skip.get("message", "")
             if reason == "collection skipped":  # of a whole file
-                reason = (skip.text or "").partition("Skipped: ")[2].rstrip("'\")")
+                reason = (skip.text or "").partition("Skipped: ")[2][:-2]
             yield provider + reason
 
 

@@ -241,19 +241,32 @@ class _Build:
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
-        selection = self.compiler.select_provider(output)
+        selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
         versions = self.compiler._pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
-        settings = self._settings(output, provider, ptx_version)
-        shards = self._compile(modules, settings, _PLAN_KIND[output])
+        form: Emit = "bundle" if no_linker else output
+        settings = self._settings(form, provider, ptx_version)
+        shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
             keep_shards(self.keep, list(shards.done.values()))
         return self._program(output, shards, link, selection, llvm_version, start)
+
+    def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
+        """The provider; and, when nothing links here, the error for more than one shard: one needs no link."""
+        try:
+            return self.compiler.select_provider(output), None
+        except ToolchainError as error:
+            if output != "cubin":
+                raise
+            try:
+                return self.compiler.select_provider("bundle"), error
+            except ToolchainError:
+                raise error from None
 
     def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
         """The shards as text, not compiled."""
@@ -306,15 +319,23 @@ class _Build:
         self.modules = modules
         return modules
 
-    def _compile(self, modules: Modules, settings: ShardSettings, kind: PlanKind) -> _Shards:
+    def _compile(
+        self, modules: Modules, settings: ShardSettings, kind: PlanKind, no_linker: ToolchainError | None
+    ) -> _Shards:
         """Plans, compiles the shards, and plans again when what came of them says that the plan was wrong. What does
-        not change is not compiled again."""
+        not change is not compiled again.
+
+        Raises:
+            ToolchainError: `no_linker`, when there is more than one shard.
+        """
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
         halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
             plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            if no_linker and len(plan.shards) > 1:
+                raise no_linker
             jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
@@ -502,7 +523,7 @@ class _Build:
             assemblies=assemblies,
             ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
             report=report,
-            _image=link.cubin if link else None,
+            _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
             _link=self._link_later,
         )
 
