@@ -39,7 +39,7 @@ def shard(module: LlvmOutline, *kernels: str) -> str:
         ("addrspace(1) global i32 0, comdat", Binding.WEAK, Sharing.ONCE),
         ("linkonce_odr addrspace(1) global i32 0, comdat", Binding.DISCARDABLE, Sharing.MERGE),
         ("linkonce_odr addrspace(1) constant i32 0", Binding.DISCARDABLE, Sharing.COPY),
-        ("linkonce_odr addrspace(1) externally_initialized global i32 0", Binding.DISCARDABLE, Sharing.ONCE),
+        ("linkonce_odr addrspace(1) externally_initialized global i32 0", Binding.DISCARDABLE, Sharing.MERGE),
         ("internal addrspace(1) global i32 0", Binding.LOCAL, Sharing.ONCE_RENAMED),
         ("internal global i32 0", Binding.LOCAL, Sharing.ONCE_RENAMED),
         ("private unnamed_addr addrspace(1) constant i32 0", Binding.LOCAL, Sharing.COPY),

@@ -28,7 +28,6 @@ HOST_VARIABLES = {
     "used": "internal addrspace(1) global i32 9",
     "compiler_used": "internal addrspace(4) constant i32 10",
     "static": "internal addrspace(1) externally_initialized global i32 11",
-    "inline": "linkonce_odr addrspace(1) externally_initialized global i32 12",
     '"dol$lar"': "addrspace(1) global i32 13",
     '"static$dollar"': "internal addrspace(1) externally_initialized global i32 14",
 }
@@ -36,6 +35,7 @@ INTERNAL_VARIABLES = {
     "static_counter": "internal addrspace(1) global i32 15",
     '"odd name"': "internal addrspace(1) global i32 16",
     "inline_counter": "linkonce_odr addrspace(1) global i32 17",
+    "inline_for_host": "linkonce_odr addrspace(1) externally_initialized global i32 18",
 }
 USED = (
     "@llvm.used = appending global [1 x ptr] [ptr addrspacecast (ptr addrspace(1) @used to ptr)], "
@@ -78,7 +78,12 @@ def test_shared_variables(compare: Comparer) -> None:
         for number in range(2)
     )
     result = compare(HEADER + variables(found) + USED + users + constants + THREAD, same_code=False)
-    whole = {name.strip('"') for name in HOST_VARIABLES} | {"static_counter", "odd_$_name", "inline_counter"}
+    whole = {name.strip('"') for name in HOST_VARIABLES} | {
+        "static_counter",
+        "odd_$_name",
+        "inline_counter",
+        "inline_for_host",
+    }
     assert result.whole.variables.keys() == whole
     assert result.bundle.copies == Counter(whole)
     internal = [name for name in result.linked.copies if "__parcubin_" in name]
