@@ -30,6 +30,8 @@ from cuda.pathfinder import find_nvidia_binary_utility
 from rich.console import Console
 from rich.table import Table
 
+import parcubin
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench-results"
 BASELINE = "serial"
@@ -225,7 +227,7 @@ def machine(jobs: int) -> dict[str, str]:
         "python": platform.python_version(),
         "llvmlite": version("llvmlite"),
         "ptxas": ptxas.stdout.strip().splitlines()[-1],
-        "parcubin": version("parcubin"),
+        "parcubin": parcubin.__version__,
     }
 
 

@@ -38,13 +38,26 @@ class Environment:
     absent: str = ""
 
 
+def _cuda_12(nvcc: str, nvjitlink: str, runtime: str) -> tuple[str, ...]:
+    return (
+        f"nvidia-cuda-nvcc-cu12=={nvcc}",
+        f"nvidia-nvjitlink-cu12=={nvjitlink}",
+        f"nvidia-cuda-runtime-cu12=={runtime}",
+    )
+
+
+def _cuda_13(version: str) -> tuple[str, ...]:
+    wheels = ("cuda-nvcc", "nvjitlink", "nvptxcompiler", "cuda-runtime")
+    return tuple(f"nvidia-{wheel}=={version}" for wheel in wheels)
+
+
 NVLINK_12 = "nvlink and libnvptxcompiler are wheels from 13.0 on"
 ENVIRONMENTS = (
     Environment("11.8", ("nvidia-cuda-nvcc-cu11==11.8.89",), absent=f"{NVLINK_12}; nvJitLink is new in 12.0"),
-    Environment("12.4", ("nvidia-cuda-nvcc-cu12==12.4.131", "nvidia-nvjitlink-cu12==12.4.127"), absent=NVLINK_12),
-    Environment("12.9", ("nvidia-cuda-nvcc-cu12==12.9.86", "nvidia-nvjitlink-cu12==12.9.86"), absent=NVLINK_12),
-    Environment("13.0", ("nvidia-cuda-nvcc==13.0.88", "nvidia-nvjitlink==13.0.88", "nvidia-nvptxcompiler==13.0.88")),
-    Environment("13.5", ("nvidia-cuda-nvcc==13.5.37", "nvidia-nvjitlink==13.5.37", "nvidia-nvptxcompiler==13.5.37")),
+    Environment("12.4", _cuda_12("12.4.131", "12.4.127", "12.4.127"), absent=NVLINK_12),
+    Environment("12.9", _cuda_12("12.9.86", "12.9.86", "12.9.79"), absent=NVLINK_12),
+    Environment("13.0", _cuda_13("13.0.88")),
+    Environment("13.5", _cuda_13("13.5.37")),
     Environment("nvJitLink-12.9-alone", ("nvidia-nvjitlink-cu12==12.9.86",), ("tests/alone/test_nvjitlink_12.py",)),
     Environment("nvJitLink-13.5-alone", ("nvidia-nvjitlink==13.5.37",), ("tests/alone/test_nvjitlink_13.py",)),
     Environment("ptxas-12.9-alone", ("nvidia-cuda-nvcc-cu12==12.9.86",), ("tests/alone/test_ptxas.py",)),
@@ -148,7 +161,7 @@ def reasons(suite: ElementTree.Element) -> Iterator[str]:
             provider = name.removeprefix("test_is_here[").removesuffix("]") + ": " if "test_is_here" in name else ""
             reason = skip.get("message", "")
             if reason == "collection skipped":  # of a whole file
-                reason = (skip.text or "").partition("Skipped: ")[2].rstrip("'\")")
+                reason = (skip.text or "").partition("Skipped: ")[2][:-2]
             yield provider + reason
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Literal
 
-from parcubin.errors import UsageError
+from parcubin.errors import InputError, UsageError
 
 Emit = Literal["cubin", "bundle", "relocatable", "ptx"]
 
@@ -110,11 +110,54 @@ class RelocatableModule:
     log: str = field(default="", repr=False)
 
 
+_DEFERRED_MARK = b"// parcubin deferred module "
+
+
 @dataclass(frozen=True)
 class DeferredModule:
     """PTX standing in for a relocatable module because the delegate cannot produce one; compiled at the link."""
 
     ptx: Ptx
+
+    def to_bytes(self) -> bytes:
+        """The module as a file: PTX behind a comment with the format's version, so that nobody takes it for ELF."""
+        return _DEFERRED_MARK + b"1\n" + self.ptx.text.encode("utf-8", errors="surrogateescape")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "input") -> DeferredModule:
+        """Reads what `to_bytes` made.
+
+        Raises:
+            InputError: it is none, or of a newer version.
+        """
+        mark, _, text = data.partition(b"\n")
+        if not mark.startswith(_DEFERRED_MARK):
+            raise InputError(f"{name} is not a deferred module.", input_name=name)
+        if mark != _DEFERRED_MARK + b"1":
+            version = mark[len(_DEFERRED_MARK) :][:20].decode(errors="replace")
+            raise InputError(
+                f"{name} is a deferred module of version '{version}', and this parcubin reads version 1.",
+                input_name=name,
+            )
+        return cls(Ptx(text.decode("utf-8", errors="surrogateescape"), name))
+
+    @staticmethod
+    def is_in(data: bytes) -> bool:
+        """Whether a file holds a deferred module, of any version."""
+        return data.startswith(_DEFERRED_MARK)
+
+
+@dataclass(frozen=True)
+class DeviceLibrary:
+    """A static library with device code, such as libcudadevrt.a; the linker takes what it needs of it.
+
+    Attributes:
+        archive: its content.
+        name: what messages call it.
+    """
+
+    archive: bytes = field(repr=False)
+    name: str = "library"
 
 
 @dataclass(frozen=True)
@@ -130,7 +173,7 @@ class Assembly:
     log: str = field(default="", repr=False)
 
 
-LinkInput = RelocatableModule | DeferredModule | Ptx
+LinkInput = RelocatableModule | DeferredModule | Ptx | DeviceLibrary
 
 
 @dataclass(frozen=True)

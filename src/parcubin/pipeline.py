@@ -18,11 +18,21 @@ from parcubin.errors import (
     LinkCheckError,
     ParcubinError,
     SeveralInputsError,
+    ToolchainError,
     UsageError,
 )
-from parcubin.inspect.ptx import PtxSummary
+from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, unresolved_error
-from parcubin.model import Assembly, CompilationOptions, DeferredModule, Emit, Ptx, RelocatableModule, Target
+from parcubin.model import (
+    Assembly,
+    CompilationOptions,
+    DeferredModule,
+    DeviceLibrary,
+    Emit,
+    Ptx,
+    RelocatableModule,
+    Target,
+)
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report, WrittenShard
 from parcubin.providers.interface import CompilationProvider
@@ -34,7 +44,7 @@ from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
-from parcubin.toolchain.locate import find_libdevice
+from parcubin.toolchain.locate import find, find_libdevice
 from parcubin.workers.jobs import (
     AskVersions,
     CompileShard,
@@ -231,19 +241,32 @@ class _Build:
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
-        selection = self.compiler.select_provider(output)
+        selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
         versions = self.compiler._pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
-        settings = self._settings(output, provider, ptx_version)
-        shards = self._compile(modules, settings, _PLAN_KIND[output])
+        form: Emit = "bundle" if no_linker else output
+        settings = self._settings(form, provider, ptx_version)
+        shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
             keep_shards(self.keep, list(shards.done.values()))
         return self._program(output, shards, link, selection, llvm_version, start)
+
+    def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
+        """The provider; and, when nothing links here, the error for more than one shard: one needs no link."""
+        try:
+            return self.compiler.select_provider(output), None
+        except ToolchainError as error:
+            if output != "cubin":
+                raise
+            try:
+                return self.compiler.select_provider("bundle"), error
+            except ToolchainError:
+                raise error from None
 
     def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
         """The shards as text, not compiled."""
@@ -296,15 +319,23 @@ class _Build:
         self.modules = modules
         return modules
 
-    def _compile(self, modules: Modules, settings: ShardSettings, kind: PlanKind) -> _Shards:
+    def _compile(
+        self, modules: Modules, settings: ShardSettings, kind: PlanKind, no_linker: ToolchainError | None
+    ) -> _Shards:
         """Plans, compiles the shards, and plans again when what came of them says that the plan was wrong. What does
-        not change is not compiled again."""
+        not change is not compiled again.
+
+        Raises:
+            ToolchainError: `no_linker`, when there is more than one shard.
+        """
         done: dict[CompileShard, ShardResult] = {}
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
         halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
             plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            if no_linker and len(plan.shards) > 1:
+                raise no_linker
             jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
@@ -429,10 +460,11 @@ class _Build:
             modules.append(module)
         assert settings.provider is not None
         summaries = [result.summary for result in shards.done.values()]
+        needs_runtime = not settings.relocatable and any(is_of_device_runtime(n) for s in summaries for n in s.externs)
         job = LinkShards(
             provider=settings.provider,
             target=settings.target,
-            modules=tuple(modules),
+            modules=(*modules, *([_device_runtime()] if needs_runtime else [])),
             options=settings.options,
             kernels=tuple(k.name for s in summaries for k in s.kernels),
             variables=tuple(shards.variables | _host_variables(summaries)),
@@ -491,7 +523,7 @@ class _Build:
             assemblies=assemblies,
             ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
             report=report,
-            _image=link.cubin if link else None,
+            _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
             _link=self._link_later,
         )
 
@@ -532,6 +564,16 @@ def _defined_twice(names: frozenset[str], results: Sequence[ShardResult]) -> fro
     """Variables, of those named, that more than one shard defines after optimisation."""
     counts = Counter(v.name for r in results for v in r.summary.variables if v.linkage != "extern")
     return frozenset(name for name in names if counts[name] > 1)
+
+
+def _device_runtime() -> DeviceLibrary:
+    file = find("libcudadevrt")
+    if file is None:
+        raise ToolchainError(
+            "Kernels that launch kernels are linked with libcudadevrt.a, which is not on this machine. Install it with "
+            "pip install 'parcubin[cuda13]', or set CUDA_PATH to a CUDA toolkit."
+        )
+    return DeviceLibrary(Path(file.path).read_bytes(), "libcudadevrt.a")
 
 
 def _host_variables(summaries: Sequence[PtxSummary]) -> frozenset[str]:

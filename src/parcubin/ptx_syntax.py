@@ -28,7 +28,7 @@ _COMMENT_OR_STRING = re.compile(rf"{COMMENT}|{_STRING}".encode())
 _GAP = re.compile(GAP.encode())
 _DIRECTIVE = re.compile(
     rf"\.version{GAP}\d+\.\d+|\.target\b{GAP}[\w.]+(?:{GAP},{GAP}[\w.]+)*+|\.address_size{GAP}\d+"
-    rf"|\.file{GAP}\d+{GAP}{_STRING}(?:{GAP},{GAP}\d+{GAP},{GAP}\d+)?".encode()
+    rf"|\.file{GAP}\d{{1,9}}{GAP}{_STRING}(?:{GAP},{GAP}\d+{GAP},{GAP}\d+)?".encode()
 )
 _END_OR_BLOCK = re.compile(rf"{COMMENT}|{_STRING}|;|\{{".encode())
 _BRACE = re.compile(rf"{COMMENT}|{_STRING}|\{{|\}}".encode())

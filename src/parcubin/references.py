@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from parcubin.inspect.ptx import SYSTEM_CALLS
+from parcubin.inspect.ptx import SYSTEM_CALLS, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, uses_of
 from parcubin.model import Ptx
 from parcubin.modules import Module
@@ -46,7 +46,8 @@ def references(modules: Sequence[Module], *, linked: bool) -> References:
 
     Args:
         modules: the inputs.
-        linked: whether they are linked with each other. In a bundle, only inputs of one format find each other.
+        linked: whether they are linked with each other, and with the device runtime. In a bundle, only inputs of one
+            format find each other.
     """
     defined: dict[str, set[str]] = defaultdict(set)
     referred: dict[str, set[str]] = defaultdict(set)
@@ -58,6 +59,8 @@ def references(modules: Sequence[Module], *, linked: bool) -> References:
         referred[reach] |= others
         where |= dict.fromkeys(own, module.source.name)
     missing = set[str]().union(*(referred[reach] - defined[reach] for reach in referred)) - SYSTEM_CALLS
+    if linked:
+        missing = {name for name in missing if not is_of_device_runtime(name)}
     return References(frozenset(missing), {name: where[name] for name in missing if name in where})
 
 

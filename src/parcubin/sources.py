@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from parcubin.errors import InputError
+from parcubin.model import DeferredModule
 
 Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
 """A path; the input itself as `bytes` or as a `str` of several lines; or an llvmlite module."""
@@ -132,6 +133,9 @@ def _kind(name: str, data: bytes) -> SourceKind:
     if data.startswith((_ELF_MAGIC, _FATBIN_MAGIC)):
         what = "an ELF file" if data.startswith(_ELF_MAGIC) else "a fat binary"
         raise InputError(f"{name} is {what}, which is compiled already. Inputs are LLVM IR or PTX.", input_name=name)
+    if DeferredModule.is_in(data):
+        DeferredModule.from_bytes(data, name)  # a version that can be read: PTX behind a comment
+        return SourceKind.PTX
     start = _without_comments(data[: 1 << 20].decode(errors="replace"))
     if start.startswith(".version"):
         return SourceKind.PTX

@@ -59,7 +59,7 @@ def test_message() -> None:
         "  'plain', used by helper\n"
         "Inputs that use each other have to be linked: compile to one CUBIN instead of a bundle.\n"
         "Add the inputs that define what is missing.\n"
-        "Kernels that launch kernels need libcudadevrt, which parcubin does not link."
+        "Kernels that launch kernels are linked with libcudadevrt: compile to one CUBIN."
     )
     assert error.symbols == ("_Z3fooi", "cudaLaunchDeviceV2", "far", "plain")
     assert error.kernels == ("k1", "k2", "k3", "k4", "_Z2k5v")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from parcubin.errors import ToolchainError, UsageError
+from parcubin.errors import ToolchainError, UnresolvedSymbolError, UsageError
 from parcubin.model import CompilationOptions, Emit
 from parcubin.pipeline import Compiler
+from parcubin.toolchain.locate import find
 from tests.pipeline.samples import kernel, module
+from tests.providers.samples import LAUNCHER
 
 PTX = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry p() { ret; }\n"
 
@@ -37,6 +41,20 @@ def test_barriers_are_in_the_kernel_infos() -> None:
         for output in ("bundle", "cubin"):
             kernels = compiler.compile(text, output=output).kernels
             assert {name: info.barriers for name, info in kernels.items()} == {"p": 0, "q": 5}
+
+
+def test_kernels_that_launch_kernels_are_linked_with_the_device_runtime(tmp_path: Path) -> None:
+    with Compiler("sm_80", jobs=1) as compiler:
+        with pytest.raises(UnresolvedSymbolError, match="are linked with libcudadevrt: compile to one CUBIN"):
+            compiler.compile(LAUNCHER.text)
+        if find("libcudadevrt") is None:
+            with pytest.raises(ToolchainError, match=r"libcudadevrt\.a, which is not on this machine"):
+                compiler.compile(LAUNCHER.text, output="cubin")
+            return
+        program = compiler.compile([LAUNCHER.text, PTX], output="cubin")
+        assert {"parent", "child", "p"} < program.kernels.keys()
+        assert "_Z16memset_3d" not in str(compiler.compile(PTX, output="cubin").kernels)
+        compiler.compile(LAUNCHER.text, output="relocatable").write(tmp_path / "launcher.cubin")
 
 
 def test_a_driver_that_no_toolchain_serves() -> None:

@@ -135,6 +135,38 @@ ret;
     "looped",
 )
 
+LAUNCHER = Ptx(
+    HEADER
+    + """.extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2
+(.param .b64 a, .param .align 4 .b8 b[12], .param .align 4 .b8 c[12], .param .b32 d);
+.extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2 (.param .b64 a, .param .b64 b);
+.visible .entry child(.param .u64 p) { ret; }
+.visible .entry parent(.param .u64 p)
+{
+    .reg .u64 %rd<4>;
+    .reg .u32 %r<2>;
+    mov.u64 %rd2, child;
+    {
+        .param .b64 a; .param .align 4 .b8 b[12]; .param .align 4 .b8 c[12]; .param .b32 d; .param .b64 r;
+        st.param.b64 [a], %rd2;
+        st.param.b32 [d], 0;
+        call.uni (r), __cudaCDP2GetParameterBufferV2, (a, b, c, d);
+        ld.param.b64 %rd3, [r];
+    }
+    {
+        .param .b64 a; .param .b64 b; .param .b32 r;
+        st.param.b64 [a], %rd3;
+        st.param.b64 [b], 0;
+        call.uni (r), __cudaCDP2LaunchDeviceV2, (a, b);
+        ld.param.b32 %r1, [r];
+    }
+    ret;
+}
+""",
+    "launcher",
+)
+"""A kernel that launches another: it takes libcudadevrt."""
+
 SHARED = Ptx(
     HEADER
     + """.visible .global .align 8 .b8 buffer[4096];

@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -21,14 +22,25 @@ from parcubin.errors import (
     UnavailableError,
     UnresolvedSymbolError,
 )
-from parcubin.model import Assembly, CompilationOptions, DeferredModule, LinkInput, Ptx, RelocatableModule, Target
+from parcubin.model import (
+    Assembly,
+    CompilationOptions,
+    DeferredModule,
+    DeviceLibrary,
+    LinkInput,
+    Ptx,
+    RelocatableModule,
+    Target,
+)
 from parcubin.providers.interface import CompilationProvider
+from parcubin.toolchain.locate import find
 from parcubin.toolchain.logs import resource_usage
 from tests.providers.samples import (
     CALLER,
     EWP,
     HEADER,
     HELPERS,
+    LAUNCHER,
     LOOP,
     PLAIN,
     SHARED,
@@ -141,6 +153,24 @@ def test_links_dependent_modules(module_linker: CompilationProvider, form: str, 
     caller = CALLER if form == "mixed" else relocatable(module_linker, CALLER)
     helpers = HELPERS if form == "mixed the other way" else relocatable(module_linker, HELPERS)
     assert_links_dependent_modules(module_linker, caller, helpers, cuobjdump)
+
+
+def test_links_the_device_runtime(linker: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    file = find("libcudadevrt")
+    if file is None:
+        pytest.skip("no libcudadevrt in this environment")
+    library = DeviceLibrary(Path(file.path).read_bytes(), "libcudadevrt.a")
+    forms: list[LinkInput] = [LAUNCHER]
+    if linker.supports_compile_to_relocatable_module:
+        forms.append(relocatable(linker, LAUNCHER))
+    for launcher in forms:
+        assembly = linker.compile_and_link(SM_80, [launcher, library], DEFAULT)
+        assert {"parent", "child"} < set(registers(cuobjdump, assembly.cubin))
+        with pytest.raises(UnresolvedSymbolError) as raised:
+            linker.compile_and_link(SM_80, [launcher], DEFAULT)
+        assert set(raised.value.symbols) == {"__cudaCDP2GetParameterBufferV2", "__cudaCDP2LaunchDeviceV2"}
+    with pytest.raises(InputError, match="nothing to link but libraries"):
+        linker.compile_and_link(SM_80, [library], DEFAULT)
 
 
 def test_links_modules_with_data_that_is_not_in_the_file(

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from parcubin.errors import InternalCompilerError, ToolchainError, UnavailableError, UnresolvedSymbolError
+from parcubin.errors import InputError, InternalCompilerError, ToolchainError, UnavailableError, UnresolvedSymbolError
+from parcubin.inspect.cubin import read_cubin
+from parcubin.inspect.ptx import scan_ptx
 from parcubin.model import CompilationOptions, DeferredModule, Ptx, RelocatableModule
 from parcubin.providers.composite import CompositeProvider
 from parcubin.providers.deferred import DeferredProvider
 from parcubin.providers.nvjitlink import NvJitLinkProvider
 from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.sources import SourceKind, read_source
 from parcubin.toolchain.locate import find
 from parcubin.toolchain.version import Tool, Version
 from tests.providers.samples import CALLER, EWP, PLAIN, SM_80, store_kernel
@@ -150,6 +153,23 @@ def test_deferring_keeps_the_ptx() -> None:
     assert provider.identity == "nvJitLink 12.9.86"
     module = provider.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, EWP)
     assert module == DeferredModule(store_kernel("store"))
+
+
+def test_deferred_modules_on_disk_have_a_version_and_are_no_elf() -> None:
+    module = DeferredModule(store_kernel("store"))
+    data = module.to_bytes()
+    assert data.startswith(b"// parcubin deferred module 1\n")
+    assert DeferredModule.from_bytes(data, "store") == module
+    assert read_source(data).kind is SourceKind.PTX
+    assert scan_ptx(data.decode()).kernels
+    with pytest.raises(InputError, match="does not start as an ELF file"):
+        read_cubin(data)
+    newer = data.replace(b"module 1", b"module 2")
+    for read in (DeferredModule.from_bytes, read_source):
+        with pytest.raises(InputError, match="of version '2', and this parcubin reads version 1"):
+            read(newer)
+    with pytest.raises(InputError, match="is not a deferred module"):
+        DeferredModule.from_bytes(store_kernel("store").text.encode())
 
 
 def test_deferring_what_needs_no_deferral_is_refused() -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 from parcubin.split.ptx import PtxOutline, outline_ptx
-from tests.split.ptx_samples import CALL, CALL_POINTER, function, kernel, module, prototype
+from parcubin.split.ptx_shard import PtxPart, render_ptx
+from tests.split.ptx_samples import CALL, CALL_POINTER, HEADER, function, kernel, module, prototype
 
 KERNEL, FUNCTION, VARIABLE = SymbolKind.KERNEL, SymbolKind.FUNCTION, SymbolKind.VARIABLE
 LOCAL, STRONG, WEAK = Binding.LOCAL, Binding.STRONG, Binding.WEAK
@@ -135,6 +136,11 @@ def test_references() -> None:
     }
 
 
+def test_call_of_a_register() -> None:
+    assert symbol("k", kernel("k", "call %rd2, ();")).calls_indirectly
+    assert not symbol("k", kernel("k", CALL.format("f")), function("f")).calls_indirectly
+
+
 def test_constants_of_a_kernels_own() -> None:
     assert symbol("k", kernel("k", ".const .u32 table[4] = {1, 2, 3, 4}; ld.const.u32 %r1, [table];")).in_constant_bank
     assert not symbol("k", kernel("k", "ld.const.u32 %r1, [%rd1];")).in_constant_bank
@@ -209,3 +215,33 @@ def test_nvcc_module(corpus_text: Callable[[str], str]) -> None:
     assert sum(k.cost for k in kernels) > 0.95 * len(text)
     assert not any(s.references for s in found.symbols.values())
     assert {v.sharing for v in variables} == {Sharing.ONCE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\x00\xff",
+        *("{" * 200_000, "}" * 200_000, "{}" * 30_000, "(" * 200_000, "/*" * 200_000, '"' * 200_001, ";" * 30_000),
+        *(
+            ".global .u8 x[] = " + "{}" * 100_000,
+            ".global .u32 a" + ", a" * 20_000 + ";",
+            ".global .u32 a[" + "9" * 10_000,
+        ),
+        *(".visible " * 50_000 + ".entry k() { ret; }", ".func f() " + '.pragma "a"; ' * 20_000),
+        *(f'.file {"1" * 10_000} "x"', ".file 1 " + '"x', f".entry k() {{ .loc {'1' * 10_000} 2 3\nret; }}"),
+        *(
+            ".alias a, a;",
+            ".func a(); .alias a, a;",
+            ".section .debug_str {" + "a:" * 50_000 + "}",
+            ".section",
+            ".file",
+        ),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_hostile_text_neither_crashes_nor_hangs(text: str) -> None:
+    for header in ("", HEADER):
+        found = outline_ptx((header + text).encode())
+        define = frozenset(name for name, s in found.symbols.items() if s.defined)
+        render_ptx([PtxPart(found, define, frozenset(), {})])

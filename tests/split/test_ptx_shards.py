@@ -140,6 +140,14 @@ def test_names_of_the_whole_program_stay_callable(compiled: Compile, tools: Tool
     assert linked["f", "local"] > 1
 
 
+def test_alias_that_another_module_calls(compiled: Compile) -> None:
+    """It is as visible as what it names."""
+    aliases = module(function("f"), prototype("g", ".visible "), ".alias g, f;\n", kernel("k1", CALL.format("g")))
+    caller = module(prototype("g", ".extern "), kernel("k2", CALL.format("g"))).replace("9.0", "8.8")
+    linked = definitions(read_cubin(compiled(aliases, caller, output="cubin").cubin))
+    assert linked["g", "global"] == 1
+
+
 @pytest.mark.usefixtures("alone")
 def test_variable_that_the_host_may_name(compiled: Compile) -> None:
     text = module(
@@ -252,11 +260,11 @@ MODULES_THAT_NEED_EACH_OTHER = (
     module(
         ".extern .global .align 4 .b8 bytes[];\n",
         prototype("f", ".extern "),
-        ".visible .global .align 4 .u32 count;\n",
+        ".visible .global .align 4 .u32 count[2];\n",
         kernel("k1", CALL.format("f") + ADD.format("bytes+8")),
     ),
     module(
-        ".extern .global .align 4 .u32 count;\n",
+        ".extern .global .align 4 .u32 count[];\n",
         ".visible .global .align 4 .b8 bytes[16] = {1, 2, 3};\n",
         function("f", READ.format("count")),
         kernel("k2", CALL.format("f") + READ.format("bytes")),
@@ -271,6 +279,7 @@ def test_modules_that_need_each_other(compiled: Compile) -> None:
     assert kernels(bundle) == [{"k1", "k2", "k3"}]
     linked = compiled(*MODULES_THAT_NEED_EACH_OTHER, output="cubin")
     assert linked.report.shards == 4
+    assert linked.report.warnings == ()  # the sizes of the arrays are known to their users
     assert definitions(read_cubin(linked.cubin)) == {(n, "global"): 1 for n in ("k1", "k2", "k3", "bytes", "count")}
     assert bundle.variables == linked.variables
     assert bundle.variables["bytes"].size == 16
@@ -282,6 +291,9 @@ def test_extern_array_without_a_size(compiled: Compile) -> None:
     definer = module(".visible .global .align 4 .b8 v[16];\n", kernel("k2", READ.format("v")))
     known = compiled(user, definer, output="cubin")
     assert (known.report.shards, known.report.warnings) == (2, ())
+    for order in ((user, definer), (definer, user)):
+        # ptxas warns of a declaration in front of the definition, and would of one without.
+        assert compiled(*order).report.warnings == ()
     with pytest.raises(UnresolvedSymbolError, match="v"):
         compiled(user, output="cubin")
     apart = compiled(user, definer.replace("9.0", "8.8"), output="cubin")  # no shard holds parts of both
@@ -345,8 +357,19 @@ def test_weak_definitions_of_two_modules(compiled: Compile) -> None:
     assert linked.variables == bundle.variables
 
 
+def test_largest_common_definition_counts(compiled: Compile) -> None:
+    modules = [
+        module(f".common .global .align 8 .b8 c[{size}];\n", kernel(f"k{size}", READ.format("c")))
+        for size in (4, 16, 8)
+    ]
+    for output in ("bundle", "cubin"):
+        program = compiled(*modules, output=output)
+        assert program.variables["c"].size == 16
+        assert len(program.kernels) == 3
+
+
 def test_strong_function_replaces_a_weak_one(compiled: Compile, tools: Tools) -> None:
-    weak = module(function("f", "mov.u32 %r1, 11;", linkage=".weak "), kernel("k1", CALL.format("f")))
+    weak = module(kernel("a", ""), function("f", "mov.u32 %r1, 11;", linkage=".weak "), kernel("k1", CALL.format("f")))
     strong = module(function("f", "mov.u32 %r1, 22;"), kernel("k2", CALL.format("f")))
     for order in ((weak, strong), (strong, weak)):
         found = code(tools, compiled(*order))
@@ -434,6 +457,8 @@ def test_instruction_and_variable_of_one_name(compiled: Compile) -> None:
     """Only the variable is renamed."""
     modules = [module(".global .texref tex;\n", kernel(name, TEXTURE.format("tex"))) for name in ("k1", "k2")]
     assert compiled(*modules, output="cubin").kernels.keys() == {"k1", "k2"}
+    dynamic = module(".extern .shared .align 16 .b8 ld[];\n", kernel("k1", "ld.shared.u32 %r1, [ld+4];"))
+    assert compiled(dynamic, output="relocatable").kernels.keys() == {"k1"}
 
 
 def test_what_is_compiled_whole(compiled: Compile, tools: Tools) -> None:

@@ -28,6 +28,14 @@ from parcubin.ptx_syntax import (
 SYSTEM_CALLS = frozenset({"vprintf", "malloc", "free", "__assertfail"})
 """Functions that the driver provides (PTX Interoperability guide, "System Calls"): undefined in every module."""
 
+_DEVICE_RUNTIME = re.compile(r"__cudaCDP2\w+|cuda[A-Z]\w+")
+
+
+def is_of_device_runtime(name: str) -> bool:
+    """Whether a symbol belongs to the CUDA device runtime, libcudadevrt, which lets kernels launch kernels
+    (cuda_device_runtime_api.h)."""
+    return _DEVICE_RUNTIME.fullmatch(name) is not None
+
 
 @dataclass(frozen=True)
 class PtxFunction:
@@ -93,7 +101,7 @@ _DEBUG_OPERAND = re.compile(rf"({GAP},{GAP}debug\b|\.target\b{GAP}debug\b(?!{GAP
 
 
 def scan_ptx(text: str, name: str = "input") -> PtxSummary:
-    """Summarises a PTX module; 6 MB take about 0.12 s.
+    """Summarises a PTX module; 6 MB take about 0.16 s.
 
     Args:
         text: PTX.
@@ -111,7 +119,10 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
     variables: dict[str, PtxVariable] = {}
     code: list[str] = []  # what can refer to symbols: bodies and initial values
     for statement in statements(data):
-        head = without_comments(data[statement.start : statement.body or statement.end])
+        raw = data[statement.start : statement.body or statement.end]
+        if len(raw) < 2:  # a semicolon or a block alone is no PTX
+            continue
+        head = without_comments(raw)
         version = version or _VERSION.search(head)
         for match in _TARGETS.finditer(head):
             targets += re.split(r"\s*,\s*", match[1])

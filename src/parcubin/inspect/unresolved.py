@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from parcubin.errors import UnresolvedSymbolError
-from parcubin.inspect.ptx import PtxSummary
+from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.ptx_syntax import UseReader, alias, function_head, statements, variable_declaration, without_comments
 
 _NAMES_IN_MESSAGE = 3
-_DEVICE_RUNTIME = ("cudaGetParameterBuffer", "cudaLaunchDevice", "cudaCGGetIntrinsicHandle")
 
 
 @dataclass(frozen=True)
@@ -71,10 +70,12 @@ def unresolved_error(uses: Iterable[Use]) -> UnresolvedSymbolError:
     hints = []
     if any(use.defined_in for several in by_symbol.values() for use in several):
         hints.append("Inputs that use each other have to be linked: compile to one CUBIN instead of a bundle.")
-    if any(not use.defined_in for several in by_symbol.values() for use in several):
+    if any(
+        not use.defined_in and not is_of_device_runtime(use.symbol) for several in by_symbol.values() for use in several
+    ):
         hints.append("Add the inputs that define what is missing.")
-    if any(symbol.startswith(_DEVICE_RUNTIME) for symbol in by_symbol):
-        hints.append("Kernels that launch kernels need libcudadevrt, which parcubin does not link.")
+    if any(map(is_of_device_runtime, by_symbol)):
+        hints.append("Kernels that launch kernels are linked with libcudadevrt: compile to one CUBIN.")
     if len(lines) == 1:
         message = f"A symbol is used and not defined: {lines[0]}. {' '.join(hints)}"
     else:

@@ -32,7 +32,7 @@ from parcubin.model import (
     Target,
 )
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
-from parcubin.providers.link_inputs import as_relocatable_or_ptx, input_name
+from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.toolchain.driver import DriverVersion
 from parcubin.toolchain.logs import check_spills, diagnostics, failure, resource_usage
@@ -96,7 +96,7 @@ class DriverProvider:
         symbols = check_inputs(inputs)
         cubin, log = _run(self.driver, target, inputs, options)
         check_output(cubin, symbols, relocatable=False, tool=str(self.driver), log=log)
-        compiled = [i for i in map(as_relocatable_or_ptx, inputs) if isinstance(i, Ptx)]
+        compiled = [i for i in map(undeferred, inputs) if isinstance(i, Ptx)]
         if any(kernel.name not in resource_usage(log) for ptx in compiled for kernel in scan_ptx(ptx.text).kernels):
             # What the driver finds in its cache it does not log (measured with 580.159 on an H200); the cache goes by
             # the text, comments included.
@@ -126,7 +126,7 @@ class DriverProvider:
 
 
 def _not_cached(link_input: LinkInput) -> LinkInput:
-    module = as_relocatable_or_ptx(link_input)
+    module = undeferred(link_input)
     return Ptx(f"{module.text}\n// {secrets.token_hex(16)}\n", module.name) if isinstance(module, Ptx) else module
 
 
@@ -198,7 +198,7 @@ def _run(
     """One link; every return code is checked, and a log with an error in it is a failure whatever the code."""
     cuda = _bindings()
     names = cuda.CUjit_option
-    modules = [as_relocatable_or_ptx(i) for i in inputs]
+    modules = [undeferred(i) for i in inputs]
     # A kernel's resource lines are shorter than its PTX, so nothing is cut off.
     log_bytes = _FIRST_LOG_BYTES + sum(len(m.text) for m in modules if isinstance(m, Ptx))
     error_log, info_log = bytearray(log_bytes), bytearray(log_bytes)
@@ -232,8 +232,10 @@ def _run(
                 if isinstance(module, Ptx):
                     kind = cuda.CUjitInputType.CU_JIT_INPUT_PTX
                     data = module.text.encode("utf-8", errors="surrogateescape") + b"\0"
-                else:
+                elif isinstance(module, RelocatableModule):
                     kind, data = cuda.CUjitInputType.CU_JIT_INPUT_CUBIN, module.cubin
+                else:
+                    kind, data = cuda.CUjitInputType.CU_JIT_INPUT_LIBRARY, module.archive
                 name = input_name(link_input).replace("\0", " ").encode("utf-8", errors="replace")
                 (code,) = cuda.cuLinkAddData(state, kind, data, len(data), name, 0, [], [])
                 if code:
@@ -265,7 +267,7 @@ def _error(
     log: str,
 ) -> ParcubinError:
     """The error that the log describes; where it says nothing, what the status says."""
-    only = as_relocatable_or_ptx(concerned[0])
+    only = undeferred(concerned[0])
     ptx = only.text if len(concerned) == 1 and isinstance(only, Ptx) else ""
     error = failure(log or code.name, tool=str(tool), target=target, input_name=_subject(concerned), ptx=ptx)
     if type(error) is not CompileError:

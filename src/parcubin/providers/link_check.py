@@ -13,8 +13,8 @@ from parcubin.errors import InputError, LinkCheckError, UnresolvedSymbolError
 from parcubin.inspect.checks import check_after_link, check_before_link
 from parcubin.inspect.cubin import Binding, CubinInfo, CubinKind, Symbol, SymbolKind, read_cubin
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
-from parcubin.model import KernelInfo, LinkInput, Ptx
-from parcubin.providers.link_inputs import as_relocatable_or_ptx, input_name
+from parcubin.model import DeviceLibrary, KernelInfo, LinkInput, Ptx, RelocatableModule
+from parcubin.providers.link_inputs import undeferred
 
 
 def check_inputs(inputs: Sequence[LinkInput]) -> list[CubinInfo]:
@@ -28,19 +28,26 @@ def check_inputs(inputs: Sequence[LinkInput]) -> list[CubinInfo]:
     """
     if not inputs:
         raise InputError("There is nothing to link.")
-    infos = [_info(link_input) for link_input in inputs]
-    check_before_link([(input_name(i), info) for i, info in zip(inputs, infos, strict=True)])
+    modules = [module for i in inputs if not isinstance(module := undeferred(i), DeviceLibrary)]
+    if not modules:
+        raise InputError("There is nothing to link but libraries.")
+    infos = [_info(module) for module in modules]
+    check_before_link([(module.name, info) for module, info in zip(modules, infos, strict=True)])
     return infos
 
 
 def unresolved(inputs: Sequence[LinkInput], log: str) -> UnresolvedSymbolError | None:
-    """The error for symbols that no input defines, for linkers whose log does not name them."""
-    infos = [_info(link_input) for link_input in inputs]
-    known = SYSTEM_CALLS.union(s.name for info in infos for s in info.defined)
+    """The error for symbols that no input defines, for linkers whose log does not name them. None where libraries may
+    define them."""
+    modules = [undeferred(i) for i in inputs]
+    if any(isinstance(module, DeviceLibrary) for module in modules):
+        return None
+    infos = [(module.name, _info(module)) for module in modules if not isinstance(module, DeviceLibrary)]
+    known = SYSTEM_CALLS.union(s.name for _, info in infos for s in info.defined)
     missing: dict[str, str] = {}
-    for link_input, info in zip(inputs, infos, strict=True):
+    for where, info in infos:
         for name in sorted(s.name for s in info.undefined if s.name not in known and s.kind in ("function", "global")):
-            missing.setdefault(name, input_name(link_input))
+            missing.setdefault(name, where)
     if not missing:
         return None
     what = ", ".join(f"{name} (used in {where})" for name, where in missing.items())
@@ -64,8 +71,7 @@ def check_output(cubin: bytes, inputs: Sequence[CubinInfo], *, relocatable: bool
     check_after_link(info, [k for i in inputs for k in i.kernels], [])
 
 
-def _info(link_input: LinkInput) -> CubinInfo:
-    module = as_relocatable_or_ptx(link_input)
+def _info(module: RelocatableModule | Ptx) -> CubinInfo:
     if isinstance(module, Ptx):
         return _ptx_info(scan_ptx(module.text, module.name))
     info = read_cubin(module.cubin, module.name)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from parcubin.model import (
     CompilationOptions,
     DeferredModule,
+    DeviceLibrary,
     LinkInput,
     Ptx,
     RelocatableKind,
@@ -23,7 +24,7 @@ def input_name(link_input: LinkInput) -> str:
     return link_input.ptx.name if isinstance(link_input, DeferredModule) else link_input.name
 
 
-def as_relocatable_or_ptx(link_input: LinkInput) -> RelocatableModule | Ptx:
+def undeferred(link_input: LinkInput) -> RelocatableModule | Ptx | DeviceLibrary:
     """A link input with its deferral undone."""
     return link_input.ptx if isinstance(link_input, DeferredModule) else link_input
 
@@ -34,12 +35,12 @@ def compile_link_inputs(
     """The inputs with the PTX among them compiled, in parallel; the `-c` way, which is right for any PTX."""
 
     def compiled(link_input: LinkInput) -> LinkInput:
-        module = as_relocatable_or_ptx(link_input)
-        if isinstance(module, RelocatableModule):
+        module = undeferred(link_input)
+        if not isinstance(module, Ptx):
             return module
         return provider.compile_to_relocatable_module(target, module, options, RelocatableKind.PLAIN)
 
-    if sum(not isinstance(i, RelocatableModule) for i in inputs) < 2:
+    if sum(isinstance(undeferred(i), Ptx) for i in inputs) < 2:
         return [compiled(i) for i in inputs]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(compiled, inputs))

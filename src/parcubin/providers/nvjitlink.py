@@ -26,14 +26,14 @@ from parcubin.model import (
     Target,
 )
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
-from parcubin.providers.link_inputs import as_relocatable_or_ptx, input_name
+from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.toolchain.logs import check_spills, diagnostics, failure
 from parcubin.toolchain.version import Tool
 
 # nvJitLinkResult and nvJitLinkInputType of nvJitLink.h; the values are the same from 12.0 to 13.5.
 _UNRECOGNIZED_OPTION, _INVALID_INPUT = 1, 3
-_INPUT_CUBIN, _INPUT_PTX = 1, 2
+_INPUT_CUBIN, _INPUT_PTX, _INPUT_LIBRARY = 1, 2, 6
 
 
 @dataclass(frozen=True)
@@ -179,11 +179,13 @@ def _run(tool: Tool, target: Target, inputs: Sequence[LinkInput], arguments: Seq
         # The library keeps the pointers to the names, not copies.
         names = [ctypes.create_string_buffer(_as_log_name(input_name(i))) for i in inputs]
         for link_input, name in zip(inputs, names, strict=True):
-            module = as_relocatable_or_ptx(link_input)
+            module = undeferred(link_input)
             if isinstance(module, Ptx):
                 kind, data = _INPUT_PTX, module.text.encode("utf-8", errors="surrogateescape") + b"\0"
-            else:
+            elif isinstance(module, RelocatableModule):
                 kind, data = _INPUT_CUBIN, module.cubin
+            else:
+                kind, data = _INPUT_LIBRARY, module.archive
             if code := library.add_data(handle, kind, data, len(data), ctypes.addressof(name)):
                 raise _error(tool, target, [link_input], inputs, code, _log(library, handle))
         code = library.complete(handle)
@@ -242,7 +244,7 @@ def _as_log_name(name: str) -> bytes:
 def _error(
     tool: Tool, target: Target, concerned: Sequence[LinkInput], inputs: Sequence[LinkInput], code: int, log: str
 ) -> ParcubinError:
-    only = as_relocatable_or_ptx(concerned[0])
+    only = undeferred(concerned[0])
     ptx = only.text if len(concerned) == 1 and isinstance(only, Ptx) else ""
     error = failure(log, tool=str(tool), target=target, input_name=_subject(concerned), ptx=ptx)
     if type(error) is not CompileError:

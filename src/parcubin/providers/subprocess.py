@@ -15,6 +15,7 @@ from parcubin.errors import InternalCompilerError, ToolchainError, UnavailableEr
 from parcubin.model import (
     Assembly,
     CompilationOptions,
+    DeviceLibrary,
     LinkInput,
     Ptx,
     RelocatableKind,
@@ -22,7 +23,7 @@ from parcubin.model import (
     Target,
 )
 from parcubin.providers.link_check import check_inputs, check_output
-from parcubin.providers.link_inputs import compile_link_inputs, input_name
+from parcubin.providers.link_inputs import compile_link_inputs, input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import ptxas_options
 from parcubin.toolchain.logs import check_spills, crash, failure
@@ -118,8 +119,9 @@ class SubprocessProvider:
                 "(pip install 'parcubin[cuda13]') or nvJitLink."
             )
         symbols = check_inputs(inputs)
-        modules = [m for m in compile_link_inputs(self, target, inputs, options) if isinstance(m, RelocatableModule)]
-        names = [f"input-{i}.cubin" for i in range(len(modules))]  # nvlink drops kernels of -ewp objects named .o
+        modules = [undeferred(m) for m in compile_link_inputs(self, target, inputs, options)]
+        # nvlink drops kernels of -ewp objects named .o
+        names = [f"input-{i}.{'a' if isinstance(m, DeviceLibrary) else 'cubin'}" for i, m in enumerate(modules)]
         arguments = ["-v", "-arch", target.name]
         if relocatable:
             arguments.append("-r")
@@ -127,7 +129,9 @@ class SubprocessProvider:
             arguments.append("-g")
         with tempfile.TemporaryDirectory(prefix="parcubin-") as directory:
             for name, module in zip(names, modules, strict=True):
-                Path(directory, name).write_bytes(module.cubin)
+                assert not isinstance(module, Ptx)  # it was compiled
+                data = module.archive if isinstance(module, DeviceLibrary) else module.cubin
+                Path(directory, name).write_bytes(data)
             Path(directory, "inputs").write_text("\n".join(names), encoding="ascii")
             arguments += ["--options-file", "inputs", "-o", "output.cubin"]
             log = _run(
@@ -139,7 +143,7 @@ class SubprocessProvider:
                 file_names=dict(zip(names, map(input_name, inputs), strict=True)),
             )
             cubin = _output(self.nvlink, directory, log, "the linked output")
-        log = "".join(m.log for m in modules) + log
+        log = "".join(m.log for m in modules if isinstance(m, RelocatableModule)) + log
         check_output(cubin, symbols, relocatable=relocatable, tool=str(self.nvlink), log=log)
         return cubin, log
 
@@ -169,7 +173,7 @@ def _run(
         raise ToolchainError(f"{tool.path} cannot be run: {error.strerror}.") from error
     log = run.stdout.decode("utf-8", errors="replace")
     if file_names:
-        log = re.sub(r"\binput-\d+\.cubin\b", lambda m: file_names.get(m[0], m[0]), log)
+        log = re.sub(r"\binput-\d+\.(?:cubin|a)\b", lambda m: file_names.get(m[0], m[0]), log)
     if run.returncode < 0:
         raise crash(log, tool=str(tool), status=_signal_name(-run.returncode), input_name=subject, ptx=ptx)
     if run.returncode:

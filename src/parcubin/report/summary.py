@@ -75,6 +75,8 @@ def keep_shards(folder: Path, results: Sequence[ShardResult]) -> None:
     """
     for number, result in enumerate(results):
         _keep(folder / f"{number:04}.ptx", result.ptx.text.encode())
+        if isinstance(result.module, DeferredModule):
+            _keep(folder / f"{number:04}.deferred", result.module.to_bytes())
         if isinstance(result.module, Assembly | RelocatableModule):
             _keep(folder / f"{number:04}.cubin", result.module.cubin)
             _keep(folder / f"{number:04}.log", result.log.encode())

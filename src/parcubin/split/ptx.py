@@ -31,7 +31,7 @@ from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 
 _DESCRIPTION = re.compile(r"\.(?:version|target|address_size|pragma)\b")
 _DEBUG_TARGET = re.compile(rb"\.target\b.*\bdebug\b")
-_FILE = re.compile(rb"\.file\D*(\d+)\s*(.*)", re.S)
+_FILE = re.compile(rb"\.file\D*(\d{1,9})\s*(.*)", re.S)
 _LABEL = re.compile(rb"([\w$]+):")
 _OFFSET_OF_STRING = re.compile(rb"\bfunction_name\s+[\w$]+\s*\+")
 _LINKAGES = re.compile(r"(?:\s|\.(?:visible|weak|extern|common)\b)*")
@@ -221,9 +221,7 @@ class _Reader:
         if _DESCRIPTION.match(head):
             self.description.append(raw if head.startswith(".pragma") else " ".join(head.split()).encode())
             understood = not self.pieces
-        elif head.startswith(".file"):
-            directive = _FILE.match(raw)
-            assert directive is not None
+        elif directive := _FILE.match(raw):
             self.files[int(directive[1])] = directive[2]
         elif head.startswith(".section"):
             self._read_section(head, statement)

@@ -20,7 +20,7 @@ from parcubin.split.ptx import Piece, PtxOutline
 
 _LINKAGE_OR_COMMENT = re.compile(rb"\.(?:visible|weak|extern|common)\b[ \t]*|//[^\n]*|/\*(?s:.*?)\*/")
 _LOCATION = re.compile(
-    rb"(\.loc\s+)(\d+)(\s+\d+\s+\d+)(?:(\s*,\s*function_name\s+)([\w$]+)(\s*,\s*inlined_at\s+)(\d+))?"
+    rb"(\.loc\s+)(\d{1,9})(\s+\d+\s+\d+)(?:(\s*,\s*function_name\s+)([\w$]+)(\s*,\s*inlined_at\s+)(\d{1,9}))?"
 )
 
 
@@ -222,14 +222,19 @@ class _Shard:
 def _definers(parts: Sequence[PtxPart]) -> Mapping[str, PtxPart]:
     """For each name that means the same to all modules and that one of them defines: the part whose definition counts,
     in this shard or in another."""
-    found: dict[str, tuple[int, PtxPart]] = {}
+    found: dict[str, PtxPart] = {}
     for part in parts:
         for name in part.define | part.declare:
-            if not part.is_local(name):
-                strength = 2 * (name in part.define) + (part.outline.symbols[name].binding is Binding.STRONG)
-                if name not in found or strength > found[name][0]:
-                    found[name] = (strength, part)
-    return {name: part for name, (_, part) in found.items()}
+            if not part.is_local(name) and (name not in found or _rank(part, name) > _rank(found[name], name)):
+                found[name] = part
+    return found
+
+
+def _rank(part: PtxPart, name: str) -> tuple[bool, int]:
+    """Of several definitions, a strong one counts; of common ones, the largest."""
+    sizes = (p.variable.declarator.size or 0 for p in part.outline.pieces_of([name]) if p.variable)
+    is_strong = part.outline.symbols[name].binding is Binding.STRONG
+    return is_strong, max(sizes, default=0) if part.outline.linkage(name) == "common" else 0
 
 
 def _aliasees(parts: Sequence[PtxPart], names: Set[str]) -> frozenset[str]:

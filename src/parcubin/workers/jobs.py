@@ -20,6 +20,7 @@ from parcubin.model import (
     Assembly,
     CompilationOptions,
     DeferredModule,
+    DeviceLibrary,
     KernelInfo,
     Ptx,
     RelocatableKind,
@@ -204,7 +205,7 @@ class LinkShards:
     """Links modules and checks that the result holds what it must.
 
     Attributes:
-        modules: in the order in which they are linked.
+        modules: in the order in which they are linked, then libraries.
         kernels: what must be in the output.
         variables: likewise.
         relocatable: join them into one relocatable module instead of a loadable CUBIN.
@@ -212,7 +213,7 @@ class LinkShards:
 
     provider: CompilationProvider
     target: Target
-    modules: tuple[RelocatableModule | DeferredModule, ...]
+    modules: tuple[RelocatableModule | DeferredModule | DeviceLibrary, ...]
     options: CompilationOptions
     kernels: tuple[str, ...]
     variables: tuple[str, ...]
@@ -228,7 +229,7 @@ class LinkShards:
                 output = self.provider.compile_and_link(self.target, self.modules, self.options)
             cubin = output.cubin
             modules = [m.cubin for m in self.modules if isinstance(m, RelocatableModule)]
-            if not self.relocatable and len(modules) == len(self.modules):
+            if not self.relocatable and not any(isinstance(m, DeferredModule) for m in self.modules):
                 cubin = with_own_strings(cubin, modules)
             info = read_cubin(cubin, "the linked output")
             check_after_link(info, self.kernels, self.variables)
