@@ -10,6 +10,7 @@ import pytest
 from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
+from parcubin.split.llvm_ir import outline_llvm_ir
 from tests.split.comparison import Comparer, printed
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
 
@@ -392,8 +393,8 @@ def test_other_forms_of_text_mean_the_same(compare: Comparer, form: str) -> None
     assert compare.compile(text, output="ptx").ptx == compare.compile(PLAIN, output="ptx").ptx
 
 
-def test_text_of_older_llvm_is_upgraded(compare: Comparer) -> None:
-    text = (
+OLDER = {
+    "before some intrinsics and calling conventions": (
         'target datalayout = "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"\ntarget triple = "nvptx64-nvidia-cuda"\n\n'
         "declare i32 @llvm.nvvm.ldg.global.i.i32.p1(ptr addrspace(1), i32)\n\ndeclare void @llvm.nvvm.barrier0()\n\n"
         "declare i32 @llvm.nvvm.abs.i(i32)\n\n"
@@ -407,20 +408,42 @@ def test_text_of_older_llvm_is_upgraded(compare: Comparer) -> None:
         + "!nvvm.annotations = !{!0, !1, !2}\n"
         + '!0 = !{ptr @first, !"kernel", i32 1}\n!1 = !{ptr @second, !"kernel", i32 1}\n'
         + '!2 = !{ptr @second, !"maxntidx", i32 64}\n'
-    )
-    # The reference wants kernels by their calling convention, which is what the upgrade makes of the annotations.
+    ),
+    "pointers with types": (
+        HEADER + "%S = type { i32*, [2 x i8 addrspace(1)*] }\n\n"
+        "@function = addrspace(1) global i32 (i32)* @f, align 8\n"
+        "@value = internal addrspace(1) global i32 1, align 4\n"
+        "@pointer = addrspace(1) global i32 addrspace(1)* @value, align 8\n"
+        "@used = internal addrspace(1) global i32 2, align 4\n"
+        "@llvm.used = appending global [1 x i8*] [i8* addrspacecast (i8 addrspace(1)* bitcast "
+        '(i32 addrspace(1)* @used to i8 addrspace(1)*) to i8*)], section "llvm.metadata"\n\n'
+        "define internal i32 @f(i32 %x) #0 {\n  %y = mul i32 %x, 3\n  ret i32 %y\n}\n\n"
+        "define void @calls(i32* nocapture %p) {\n  %x = load i32, i32* %p, align 4\n  %y = call i32 @f(i32 %x)\n"
+        "  store i32 %y, i32* %p, align 4\n  ret void\n}\n\n"
+        "define void @through(i32* %p) {\n  %f = load i32 (i32)*, i32 (i32)* addrspace(1)* @function, align 8\n"
+        "  %y = call i32 %f(i32 1)\n  store i32 %y, i32* %p, align 4\n  ret void\n}\n\n"
+        "define void @points(%S* %p) {\n"
+        "  %q = load i32 addrspace(1)*, i32 addrspace(1)* addrspace(1)* @pointer, align 8\n"
+        "  store i32 5, i32 addrspace(1)* %q, align 4\n  ret void\n}\n\n"
+        "define void @reads(i32* %p) {\n  %x = load volatile i32, i32 addrspace(1)* @value, align 4\n"
+        "  store i32 %x, i32* %p, align 4\n  ret void\n}\n\n"
+        "attributes #0 = { noinline }\n\n!nvvm.annotations = !{!0, !1, !2, !3}\n"
+        '!0 = !{void (i32*)* @calls, !"kernel", i32 1}\n!1 = !{void (i32*)* @through, !"kernel", i32 1}\n'
+        '!2 = !{void (%S*)* @points, !"kernel", i32 1}\n!3 = !{void (i32*)* @reads, !"kernel", i32 1}\n'
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", OLDER)
+def test_text_of_older_llvm_means_what_it_is_upgraded_to(compare: Comparer, what: str) -> None:
+    text = OLDER[what]
+    assert outline_llvm_ir(text).whole_reason is None
     upgraded = printed(text)
     assert "ptx_kernel" in upgraded
-    assert [p.text for p in compare.compile(text, output="ptx").ptx] == [
-        p.text for p in compare.compile(upgraded, output="ptx").ptx
-    ]
-    compare(upgraded)
-
-
-def test_pointers_with_types_are_refused_with_the_line(compare: Comparer) -> None:
-    with pytest.raises(InputError, match="at line 4: ") as caught:
-        compare.compile(HEADER + "define ptx_kernel void @k(i32* %p) {\n  ret void\n}\n\n" + kernel("other"))
-    assert caught.value.line == 4
+    for output in OUTPUTS:
+        assert compare.read(compare.compile(text, output=output)) == compare.read(
+            compare.compile(upgraded, output=output)
+        )
 
 
 def test_a_kernel_without_a_name_is_an_error(compare: Comparer) -> None:

@@ -22,6 +22,7 @@ _ENDING = r"(?:, ![-\w$.\\]+ !\d+)*(?: #\d+)?$"
 _COMDAT = re.compile(rf", comdat(?:\(\${NAME}\))?(?:, align \d+)?{_ENDING}", re.A)
 _ALIGNMENT = re.compile(rf", align \d+(?={_ENDING})", re.A)
 _WORDS_OF_DEFINITIONS = re.compile(rf"\b(?:{LINKAGES}|hidden|protected|default|dso_local|dso_preemptable) ")
+_TYPE_GOES_ON = (" addrspace(", " (")  # a pointer's address space, and in older IR the type of a function
 _ADDRESS_MATTERS_NOT = re.compile(r"\b(?:local_)?unnamed_addr ")
 
 
@@ -106,6 +107,6 @@ def _type_end(text: str) -> int:
             depth += 1
         elif token[0] in "]}>)":
             depth -= 1
-        elif depth == 0 and token[0] in " ," and not text.startswith(" addrspace(", position):
+        elif depth == 0 and token[0] in " ," and not text.startswith(_TYPE_GOES_ON, position):
             return position
     return len(text)

@@ -12,7 +12,7 @@ from parcubin.split.llvm_text import NAME, symbols_in
 
 _REFERENCE = re.compile(r'!\d+|"[^"]*"')
 _DEBUG_NODE = re.compile(r"(?:distinct )?!DI")
-_SYMBOL_IN_DEBUG_NODE = re.compile(rf'(ptr(?: addrspace\(\d+\))? )@({NAME})|"[^"]*"', re.A)
+_SYMBOL_OR_STRING = re.compile(rf'@({NAME})|"[^"]*"', re.A)
 _ANNOTATED_KERNEL = re.compile(r'!"kernel", i\d+ (?!0\b)')
 
 
@@ -96,7 +96,7 @@ class Metadata:
     def _node(self, node: str, held: Set[str]) -> str:
         text = self.nodes[node]
         if "@" in text and _DEBUG_NODE.match(text):
-            return _SYMBOL_IN_DEBUG_NODE.sub(lambda m: f"{m[1]}poison" if m[2] and m[2] not in held else m[0], text)
+            return _SYMBOL_OR_STRING.sub(lambda m: "poison" if m[1] and m[1] not in held else m[0], text)
         return text
 
     def _references_of(self, node: str) -> tuple[str, ...]:
