@@ -10,7 +10,7 @@ import pytest
 from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
-from tests.split.comparison import Comparer
+from tests.split.comparison import Comparer, printed
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
@@ -371,3 +371,58 @@ def test_texture_references_are_shared(compare: Comparer) -> None:
         program = compare.compile(text, output=output)
         assert program.kernels.keys() == {"k0", "k1"}
         assert [s.name for s in read_cubin(program.cubin).undefined if s.kind == "texture"] == ["texture"]
+
+
+PLAIN = HEADER + "@v = addrspace(1) global i32 0, align 4\n\n" + function("f") + call("a", "@f") + load("b", "@v")
+OTHER_FORMS = {
+    "carriage returns": PLAIN.replace("\n", "\r\n"),
+    "one line a function": PLAIN.replace("\n  ", " ").replace("\n}", " }"),
+    "no end of the last line": PLAIN.rstrip(),
+    "comments": PLAIN.replace("\n", " ; define void @x() {\n"),
+    "tabs and more lines": PLAIN.replace("  ", "\n\t").replace("(", " ( ").replace(")", " ) "),
+    "quotes": PLAIN.replace("@f(", '@"f"(').replace("@v", '@"\\76"'),
+    "indentation": PLAIN.replace("\n", "\n    "),
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_other_forms_of_text_mean_the_same(compare: Comparer, form: str) -> None:
+    text = OTHER_FORMS[form]
+    assert text != PLAIN
+    assert compare.compile(text, output="ptx").ptx == compare.compile(PLAIN, output="ptx").ptx
+
+
+def test_text_of_older_llvm_is_upgraded(compare: Comparer) -> None:
+    text = (
+        'target datalayout = "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"\ntarget triple = "nvptx64-nvidia-cuda"\n\n'
+        "declare i32 @llvm.nvvm.ldg.global.i.i32.p1(ptr addrspace(1), i32)\n\ndeclare void @llvm.nvvm.barrier0()\n\n"
+        "declare i32 @llvm.nvvm.abs.i(i32)\n\n"
+        + "".join(
+            f"define void @{name}(ptr addrspace(1) nocapture %p) {{\n"
+            "  %v = call i32 @llvm.nvvm.ldg.global.i.i32.p1(ptr addrspace(1) %p, i32 4)\n"
+            "  call void @llvm.nvvm.barrier0()\n  %a = call i32 @llvm.nvvm.abs.i(i32 %v)\n"
+            "  store i32 %a, ptr addrspace(1) %p, align 4\n  ret void\n}\n\n"
+            for name in ("first", "second")
+        )
+        + "!nvvm.annotations = !{!0, !1, !2}\n"
+        + '!0 = !{ptr @first, !"kernel", i32 1}\n!1 = !{ptr @second, !"kernel", i32 1}\n'
+        + '!2 = !{ptr @second, !"maxntidx", i32 64}\n'
+    )
+    # The reference wants kernels by their calling convention, which is what the upgrade makes of the annotations.
+    upgraded = printed(text)
+    assert "ptx_kernel" in upgraded
+    assert [p.text for p in compare.compile(text, output="ptx").ptx] == [
+        p.text for p in compare.compile(upgraded, output="ptx").ptx
+    ]
+    compare(upgraded)
+
+
+def test_pointers_with_types_are_refused_with_the_line(compare: Comparer) -> None:
+    with pytest.raises(InputError, match="at line 4: ") as caught:
+        compare.compile(HEADER + "define ptx_kernel void @k(i32* %p) {\n  ret void\n}\n\n" + kernel("other"))
+    assert caught.value.line == 4
+
+
+def test_a_kernel_without_a_name_is_an_error(compare: Comparer) -> None:
+    with pytest.raises(InputError, match="lacks 0"):
+        compare.compile(HEADER + kernel("0") + kernel("other"))

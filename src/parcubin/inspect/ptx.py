@@ -119,7 +119,10 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
     variables: dict[str, PtxVariable] = {}
     code: list[str] = []  # what can refer to symbols: bodies and initial values
     for statement in statements(data):
-        head = without_comments(data[statement.start : statement.body or statement.end])
+        raw = data[statement.start : statement.body or statement.end]
+        if len(raw) < 2:  # a semicolon or a block alone is no PTX
+            continue
+        head = without_comments(raw)
         version = version or _VERSION.search(head)
         for match in _TARGETS.finditer(head):
             targets += re.split(r"\s*,\s*", match[1])

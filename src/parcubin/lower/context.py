@@ -77,6 +77,8 @@ class LlvmContext:
         if isinstance(source, bytes) and source.startswith(BITCODE_MAGICS):
             return llvm().parse_bitcode(source, self._context)
         text = source if isinstance(source, str) else source.decode()
+        if (end := text.find("\0")) >= 0:  # where LLVM, which gets a C string, would stop reading
+            raise RuntimeError(f"<string>:{text.count(chr(10), 0, end) + 1}:1: error: there is a NUL character")
         try:
             return llvm().parse_assembly(text, self._context)
         except RuntimeError:

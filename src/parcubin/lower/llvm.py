@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import time
 from collections.abc import Sequence, Set
@@ -10,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from parcubin.errors import InputError
+from parcubin.errors import InputError, InternalCompilerError
 from parcubin.lower.context import LlvmContext, link, llvm, llvm_version, verify
 from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.libdevice import libdevice_functions
@@ -153,12 +154,26 @@ def _prepared(
 def _optimize(module: Any, machine: Any, options: CompilationOptions) -> None:
     tuning = llvm().create_pipeline_tuning_options(speed_level=options.opt_level)
     if options.inlining_threshold is not None:
-        tuning.inlining_threshold = options.inlining_threshold
+        _set_inlining_threshold(tuning, options.inlining_threshold)
     builder = llvm().create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
     passes.run(module, builder)
     for analyses in (passes, builder):
         analyses.close()  # before the module that they refer to
+
+
+def _set_inlining_threshold(tuning: Any, threshold: int) -> None:
+    """Sets LLVM's inlining threshold. llvmlite 0.50 passes on the lowest eight bits of it (its C++ side takes a bool),
+    so the number is written to where those go."""
+    integers = ctypes.cast(tuning._ptr, ctypes.POINTER(ctypes.c_int))
+    places = set(range(8))
+    for probe in (0x55, 0x2A):
+        tuning.inlining_threshold = probe
+        places = {place for place in places if integers[place] == probe}
+    for place in places:
+        integers[place] = threshold
+    if tuning.inlining_threshold != threshold:
+        raise InternalCompilerError(f"llvmlite does not take the inlining threshold {threshold}.")
 
 
 def _with_own_call_numbers(ptx: str) -> str:
