@@ -119,6 +119,10 @@ NOT_PRINTED = {
     "an indented closing brace": GOOD.replace("  ret void\n}", "  ret void\n  }", 1),
     "an indented function": GOOD.replace("define ptx_kernel void @b", "  define ptx_kernel void @b"),
     "a function behind another": GOOD.replace("}\n\ndefine ptx_kernel void @b", "} define ptx_kernel void @b"),
+    "a function behind an instruction": GOOD.replace(
+        "\n}\n\ndefine ptx_kernel void @b", " } define ptx_kernel void @b"
+    ),
+    "a variable in a body": GOOD.rstrip().removesuffix("\n}") + " }\n@w = global i32 0\n!0 = !{\n}\n",
     "an indented variable": GOOD.replace("@g = ", "  @g = "),
     "a header on two lines": GOOD.replace("@f(i32 %x)", "@f(\n  i32 %x)", 1),
     "a variable on two lines": GOOD.replace("global i32 0", "global\n  i32 0"),
