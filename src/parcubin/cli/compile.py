@@ -53,7 +53,10 @@ def compile_command(
         typer.Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
     ] = False,
     keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep every shard's LLVM IR, PTX, module and log in DIR.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Keep every shard's PTX, module and log, and the source of shards that fail, in DIR."
+        ),
     ] = None,
     driver: Annotated[
         str | None,
