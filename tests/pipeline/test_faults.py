@@ -176,8 +176,10 @@ def test_keep_going_leaves_out_what_does_not_compile() -> None:
 def test_interrupted_in_the_middle(
     number: signal.Signals, corpus: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    command = [sys.executable, "-m", "parcubin", "compile", str(corpus / "cub.ll.xz"), "--arch", "sm_80"]
-    command += ["-o", str(tmp_path / "out.cubin")]
+    # A shell's background job is started with SIGINT ignored, and so would be what this test starts.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    command = [sys.executable, "-c", f"{heeding}; from parcubin.cli.main import main; main()", "compile"]
+    command += [str(corpus / "cub.ll.xz"), "--arch", "sm_80", "-o", str(tmp_path / "out.cubin")]
     temporary = tmp_path_factory.mktemp("temporary")
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(temporary)})
     assert process.stderr is not None

@@ -14,6 +14,7 @@ from parcubin.errors import (
     PtxVersionError,
     RegisterAllocationError,
     RegisterSpillError,
+    TargetMismatchError,
     TargetUnsupportedError,
     UnresolvedSymbolError,
 )
@@ -124,8 +125,31 @@ def test_spills() -> None:
         ),
         (
             "ptxas fatal   : SM version specified by .target is higher than default SM version assumed\n",
-            CompileError,
+            TargetMismatchError,
             {"kernels": ()},
+        ),
+        (
+            "ptxas fatal   : PTX with .target 'sm_90a' cannot be compiled for architecture 'sm_90'\n",
+            TargetMismatchError,
+            {},
+        ),
+        (
+            "ptxas fatal   : Program with .target 'sm_90a' cannot be compiled to future architecture\n",
+            TargetMismatchError,
+            {},
+        ),
+        (
+            "ptxas fatal   : Program with .target 'sm_100f' cannot be compiled to different SM-family architecture\n",
+            TargetMismatchError,
+            {},
+        ),
+        ("ptxas error   : Debug information not found in presence of .target debug\n", CompileError, {}),
+        # libnvptxcompiler 13.5.37
+        (
+            "ptxas application ptx input, line 10; error   : Unknown modifier '.globul'\n"
+            "ptxas fatal   : Ptx assembly aborted due to errors\n",
+            PtxSyntaxError,
+            {"line": 10},
         ),
         # nvJitLink 13.5.37
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -9,13 +10,16 @@ from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 
 
-def libdevice_functions(path: Path | None, names: frozenset[str], user: str) -> str:
+def libdevice_functions(
+    path: Path | None, names: frozenset[str], user: str, printed: Callable[[bytes, str], str]
+) -> str:
     """A module with the named functions and what they call.
 
     Args:
         path: `libdevice.10.bc`; None when it was not found.
         names: functions that a shard calls and does not define, all beginning with `__nv_`.
         user: what messages call the shard.
+        printed: makes text of bitcode with a name.
 
     Raises:
         InputError: there is no libdevice.
@@ -26,7 +30,7 @@ def libdevice_functions(path: Path | None, names: frozenset[str], user: str) -> 
             f"{user} calls {', '.join(sorted(names))} of libdevice, and no libdevice.10.bc was found. "
             "Install it with `pip install 'parcubin[cuda13]'`, or set CUDA_HOME to a CUDA toolkit."
         )
-    outline = _outline(path)
+    outline = _outline(path, printed)
     unknown = sorted(names - outline.symbols.keys())
     if unknown:
         raise UnresolvedSymbolError(f"{user} calls {', '.join(unknown)}, which libdevice lacks.", symbols=unknown)
@@ -39,7 +43,5 @@ def libdevice_functions(path: Path | None, names: frozenset[str], user: str) -> 
 
 
 @cache
-def _outline(path: Path) -> LlvmOutline:
-    from parcubin.lower.llvm import print_module
-
-    return outline_llvm_ir(print_module(path.read_bytes(), str(path)), "libdevice")
+def _outline(path: Path, printed: Callable[[bytes, str], str]) -> LlvmOutline:
+    return outline_llvm_ir(printed(path.read_bytes(), str(path)), "libdevice")

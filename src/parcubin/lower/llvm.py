@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from parcubin.errors import InputError, InternalCompilerError
+from parcubin.inspect.ptx import drop_debug_target
 from parcubin.lower.context import LlvmContext, link, llvm, llvm_version, verify
 from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.libdevice import libdevice_functions
@@ -24,7 +25,6 @@ __all__ = ["LoweredShard", "llvm_version", "lower", "print_module", "print_shard
 TRIPLE = "nvptx64-nvidia-cuda"
 
 _CALL_NUMBER = re.compile(r"(// callseq |\bprototype_)(\d+)(?=[, :;\n])")
-_DEBUG_TARGET = re.compile(r"^(\.target [^\n]*), debug$", re.M)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def lower(
     seconds = {stage: clocks[i + 1] - clocks[i] for i, stage in enumerate(("parse", "optimize", "emit"))}
     if not options.debug_info:
         # ptxas refuses to optimise what says `debug`, and LLVM says it for line tables too.
-        ptx = _DEBUG_TARGET.sub(r"\1", ptx, count=1)
+        ptx = drop_debug_target(ptx)
     return LoweredShard(ptx, seconds)
 
 
@@ -137,7 +137,7 @@ def _prepared(
         link(module, other, name)
     needed = frozenset(n for f in module.functions if f.is_declaration and (n := name_of(f)).startswith("__nv_"))
     if needed:
-        link(module, parsed(libdevice_functions(libdevice, needed, name), "libdevice"), name)
+        link(module, parsed(libdevice_functions(libdevice, needed, name, print_module), "libdevice"), name)
     defined = {name_of(f) for f in module.functions if not f.is_declaration}
     if any(has_aliases(text) for _, text in parts):
         text, aliases = with_internal_aliases(module, keep)
