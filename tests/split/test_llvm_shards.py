@@ -11,7 +11,7 @@ from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
-from tests.split.comparison import Comparer, printed
+from tests.split.comparison import Comparer, printed, whole_program_ptx
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
@@ -372,6 +372,22 @@ def test_texture_references_are_shared(compare: Comparer) -> None:
         program = compare.compile(text, output=output)
         assert program.kernels.keys() == {"k0", "k1"}
         assert [s.name for s in read_cubin(program.cubin).undefined if s.kind == "texture"] == ["texture"]
+
+
+def test_functions_and_aliases_stay_callable_in_relocatable_output(compare: Comparer) -> None:
+    text = (
+        HEADER + "@other_name = alias i32 (i32), ptr @f\n@hidden_name = internal alias i32 (i32), ptr @g\n"
+        + function("f", linkage="") + function("g", 5)
+        + call("a", "@f") + call("b", "@hidden_name") + call("c", "@other_name")
+    )  # fmt: skip
+    program = compare.compile(text, output="relocatable")
+    visible = Counter(
+        s.name for s in read_cubin(program.cubin).defined if s.kind == "function" and s.binding == "global"
+    )
+    assert visible == {"f": 1, "other_name": 1}
+    caller = whole_program_ptx([HEADER + "declare i32 @other_name(i32)\n" + call("d", "@other_name")], "sm_90")
+    linked = compare.tools.link([program.cubin, compare.tools.assemble(caller, "sm_90", "-c")], "sm_90")
+    assert read_cubin(linked).kernels.keys() == {"a", "b", "c", "d"}
 
 
 PLAIN = HEADER + "@v = addrspace(1) global i32 0, align 4\n\n" + function("f") + call("a", "@f") + load("b", "@v")
