@@ -51,6 +51,11 @@ def space_of(variable: str) -> int:
     return 1 if "addrspace(1)" in variable else 4 if "addrspace(4)" in variable else 0
 
 
+def fold(name: str, constant: str) -> str:
+    """A kernel that stores the value of a constant, which LLVM knows if it knows the definition."""
+    return load(name, constant).replace("volatile ", "")
+
+
 def variables(found: dict[str, str]) -> str:
     return "".join(f"@{name} = {definition}\n" for name, definition in found.items())
 
@@ -269,6 +274,10 @@ SEVERAL_MODULES = {
     "a weak variable and a strong one": (
         "@v = weak addrspace(1) global i32 5\n" + load("a", "@v"), "@v = addrspace(1) global i32 6\n" + store("b", "@v")
     ),
+    "a weak constant and a strong one": (
+        "@v = weak addrspace(1) constant i32 5\n" + fold("a", "@v"),
+        "@v = addrspace(1) constant i32 6\n" + fold("b", "@v"),
+    ),
     "a variable that may be missing": (
         "@v = extern_weak addrspace(1) global i32\n" + load("a", "@v"),
         "@v = addrspace(1) global i32 6\n" + store("b", "@v"),
@@ -302,6 +311,15 @@ def test_several_modules_make_one_program(compare: Comparer, what: str) -> None:
     assert result.bundle.variables == result.whole.variables
     assert result.linked.variables == result.whole.variables
     assert set(result.bundle.copies.values()) | set(result.linked.copies.values()) <= {1}
+
+
+def test_constants_are_folded_also_where_another_shard_defines_them(compare: Comparer) -> None:
+    first = "@v = addrspace(1) constant i32 77\n@w = weak addrspace(1) constant i32 78\n"
+    first += fold("a", "@v") + fold("b", "@v") + fold("c", "@w")
+    second = "@w = addrspace(1) constant i32 79\n" + fold("d", "@w")
+    result = compare(HEADER + first, HEADER + second)
+    assert result.programs[1].report.shards == 5
+    assert result.linked.code == result.whole.code
 
 
 def test_static_variables_of_one_name_are_separate(compare: Comparer) -> None:
