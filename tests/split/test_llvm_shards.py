@@ -11,7 +11,7 @@ from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
-from tests.split.comparison import Comparer, printed
+from tests.split.comparison import Comparer, printed, whole_program_ptx
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
@@ -49,6 +49,11 @@ USED = (
 
 def space_of(variable: str) -> int:
     return 1 if "addrspace(1)" in variable else 4 if "addrspace(4)" in variable else 0
+
+
+def fold(name: str, constant: str) -> str:
+    """A kernel that stores the value of a constant, which LLVM knows if it knows the definition."""
+    return load(name, constant).replace("volatile ", "")
 
 
 def variables(found: dict[str, str]) -> str:
@@ -269,6 +274,10 @@ SEVERAL_MODULES = {
     "a weak variable and a strong one": (
         "@v = weak addrspace(1) global i32 5\n" + load("a", "@v"), "@v = addrspace(1) global i32 6\n" + store("b", "@v")
     ),
+    "a weak constant and a strong one": (
+        "@v = weak addrspace(1) constant i32 5\n" + fold("a", "@v"),
+        "@v = addrspace(1) constant i32 6\n" + fold("b", "@v"),
+    ),
     "a variable that may be missing": (
         "@v = extern_weak addrspace(1) global i32\n" + load("a", "@v"),
         "@v = addrspace(1) global i32 6\n" + store("b", "@v"),
@@ -302,6 +311,15 @@ def test_several_modules_make_one_program(compare: Comparer, what: str) -> None:
     assert result.bundle.variables == result.whole.variables
     assert result.linked.variables == result.whole.variables
     assert set(result.bundle.copies.values()) | set(result.linked.copies.values()) <= {1}
+
+
+def test_constants_are_folded_also_where_another_shard_defines_them(compare: Comparer) -> None:
+    first = "@v = addrspace(1) constant i32 77\n@w = weak addrspace(1) constant i32 78\n"
+    first += fold("a", "@v") + fold("b", "@v") + fold("c", "@w")
+    second = "@w = addrspace(1) constant i32 79\n" + fold("d", "@w")
+    result = compare(HEADER + first, HEADER + second)
+    assert result.programs[1].report.shards == 5
+    assert result.linked.code == result.whole.code
 
 
 def test_static_variables_of_one_name_are_separate(compare: Comparer) -> None:
@@ -372,6 +390,22 @@ def test_texture_references_are_shared(compare: Comparer) -> None:
         program = compare.compile(text, output=output)
         assert program.kernels.keys() == {"k0", "k1"}
         assert [s.name for s in read_cubin(program.cubin).undefined if s.kind == "texture"] == ["texture"]
+
+
+def test_functions_and_aliases_stay_callable_in_relocatable_output(compare: Comparer) -> None:
+    text = (
+        HEADER + "@other_name = alias i32 (i32), ptr @f\n@hidden_name = internal alias i32 (i32), ptr @g\n"
+        + function("f", linkage="") + function("g", 5)
+        + call("a", "@f") + call("b", "@hidden_name") + call("c", "@other_name")
+    )  # fmt: skip
+    program = compare.compile(text, output="relocatable")
+    visible = Counter(
+        s.name for s in read_cubin(program.cubin).defined if s.kind == "function" and s.binding == "global"
+    )
+    assert visible == {"f": 1, "other_name": 1}
+    caller = whole_program_ptx([HEADER + "declare i32 @other_name(i32)\n" + call("d", "@other_name")], "sm_90")
+    linked = compare.tools.link([program.cubin, compare.tools.assemble(caller, "sm_90", "-c")], "sm_90")
+    assert read_cubin(linked).kernels.keys() == {"a", "b", "c", "d"}
 
 
 PLAIN = HEADER + "@v = addrspace(1) global i32 0, align 4\n\n" + function("f") + call("a", "@f") + load("b", "@v")

@@ -86,7 +86,7 @@ def test_local_names_are_those_of_llvm(name: str) -> None:
 TRAPS = HEADER + (
     '@s1 = internal addrspace(1) constant [28 x i8] c"define void @x, align 64 {\\0A\\00", align 1\n'
     '@s2 = internal addrspace(1) constant [19 x i8] c"x, comdat, align 32", align 1\n'
-    '@s3 = addrspace(1) global [12 x i8] c"a, align 128", align 2\n'
+    '@s3 = addrspace(1) global [12 x i8] c"a= align 128", align 2\n'
     '@s4 = internal addrspace(1) global [22 x i8] c"; @s1 = attributes #0 ", section "a ; \\22 @s2, align 8", align 4\n'
     "\n"
     "; define void @commented() {\n"
@@ -122,7 +122,8 @@ NOT_PRINTED = {
     "a function behind an instruction": GOOD.replace(
         "\n}\n\ndefine ptx_kernel void @b", " } define ptx_kernel void @b"
     ),
-    "a variable in a body": GOOD.rstrip().removesuffix("\n}") + " }\n@w = global i32 0\n!0 = !{\n}\n",
+    "metadata in a body": GOOD.partition("\nattributes")[0].replace(" #0", "").removesuffix("\n}\n")
+    + " }\n!nvvm.annotations = !{!0}\n!0 = !{\n  ptr @f\n}\n",
     "an indented variable": GOOD.replace("@g = ", "  @g = "),
     "a header on two lines": GOOD.replace("@f(i32 %x)", "@f(\n  i32 %x)", 1),
     "a variable on two lines": GOOD.replace("global i32 0", "global\n  i32 0"),
@@ -138,6 +139,11 @@ NOT_PRINTED = {
     "a function that does not end": GOOD.rstrip().removesuffix("}"),
     "something else": GOOD + "this is no LLVM IR\n",
     "metadata on two lines": GOOD + "!named = !{\n!0}\n!0 = !{}\n",
+    "a variable behind a comdat": GOOD.replace("@g = ", "$f = comdat any @g = "),
+    "metadata behind a variable": GOOD.replace("global i32 0", "global i32 0 !nvvm.annotations=!{!0}")
+    + "!0 = !{ptr @f}\n",
+    "metadata behind metadata": GOOD + '!nvvm.annotations = !{!0} !0 = !{ptr @f, !"kernel", i32 1}\n',
+    "metadata behind a declaration": GOOD + "declare void @x() !nvvm.annotations = !{!0}\n!0 = !{ptr @f}\n",
     "attributes on two lines": GOOD + "attributes #7 = {\n  nounwind }\n",
 }
 

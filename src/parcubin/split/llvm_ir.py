@@ -106,13 +106,18 @@ class LlvmOutline:
         entity = self._entities[name]
         if self.symbols[name].defined:
             if name not in define:
-                elsewhere = Global.parse(entity.text)
-                constant = elsewhere.keyword == "constant" and not elsewhere.externally_initialized
-                has_value = constant and not self.symbols[name].references
-                return self._tokenize(elsewhere.declaration_with_value() if has_value else elsewhere.declaration())
+                return self._tokenize(self._declaration(name))
             if name in rename:
                 return replace(entity, text=Global.parse(entity.text).definition("external"))
         return entity
+
+    def _declaration(self, name: str) -> str:
+        """The declaration of a variable that another part defines. A weak definition may not be the one that counts."""
+        variable, symbol = Global.parse(self._entities[name].text), self.symbols[name]
+        constant = variable.keyword == "constant" and not variable.externally_initialized
+        if constant and symbol.binding in (Binding.STRONG, Binding.LOCAL) and not symbol.references:
+            return variable.declaration_with_value()
+        return variable.declaration()
 
     def _type_lines(self, roots: Iterable[str]) -> list[str]:
         reached: set[str] = set()

@@ -11,6 +11,9 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
+
+_EntityT = TypeVar("_EntityT")
 
 NAME = r'(?:"[^"]*"|[-\w$.]+)'
 
@@ -21,16 +24,17 @@ _TOKEN = re.compile(
 )
 _TOKEN_WITH_NUMBERED_TYPES = re.compile(_TOKEN.pattern.replace(r"%\d+ *\(|", r"%\d+(?: *\()?|"), re.A)
 _SYMBOL_OR_SKIPPED = re.compile(rf'@({NAME})|"[^"]*"|;.*', re.A)
-_STRING_OR_COMMENT = re.compile(r'"[^"]*"|;.*')
 _DEFINITION = re.compile(rf"(?P<name>[@%$]{NAME}) = (?P<value>.*)", re.A)
 _METADATA = re.compile(r"(?P<name>![-\w$.\\]+) = (?P<value>.*)", re.A)
 _ATTRIBUTES = re.compile(r"attributes (?P<name>#\d+) = \{.*\}")
 _NAMED_OPERAND = re.compile(r"!\w+(?:\([^)]*\))?")
+_COMDAT = re.compile(r"comdat \w+")
+_STRING = re.compile(r'"[^"]*"')
+_ASSIGNMENT = re.compile(r'(?<!")=')  # that of an attribute stands between strings
 _DROPPED = re.compile(r"source_filename = |uselistorder(?:_bb)? |\^\d+ = |;|[ \t]*$")
 _NEEDLESS_QUOTES = re.compile(r'"(?<=[@%$]")[-a-zA-Z._][-\w.]*"', re.A)
 # A line in a function's body that is neither an instruction or part of one, nor a label, a comment or empty.
 _NOT_IN_A_BODY = re.compile(r'\n(?! +[a-zA-Z%#\];]|[\n;]|[-\w$.]+:|"[^"]*":)', re.A)
-_DEFINE = re.compile(r"(?<![-%@$.\w])define ")
 _IDENTIFIER = re.compile(r"[a-zA-Z$._][\w$.]*", re.A)
 _ESCAPE = re.compile(rb"\\(?:([0-9a-fA-F]{2})|\\)")
 _NOT_IN_PTX_NAMES = re.compile(rb"[^\w$]", re.A)
@@ -80,25 +84,13 @@ def cut(text: str) -> ModuleText:
     while position < end:
         stop = text.find("\n", position)
         stop = end if stop < 0 else stop
-        first = text[position : position + 1]
-        if first == "!":
-            _add_metadata(module, text[position:stop])
-        elif first == "d" and text.startswith(("define ", "declare "), position):
-            if text.startswith("define ", position):
-                stop = _end_of_body(text, position, stop)
+        if text.startswith("define ", position):
+            stop = _end_of_body(text, position, stop)
             module.functions.append(text[position:stop])
         else:
             _add_line(module, text[position:stop])
         position = stop + 1
-    defined = sum(function.startswith("define ") for function in module.functions)
-    if text.count("define ") != defined and len(_DEFINE.findall(without_strings(text))) != defined:
-        raise NotInPrintedFormError("a function starts in the middle of a line")
     return module
-
-
-def without_strings(text: str) -> str:
-    """The text with empty strings and without comments."""
-    return _STRING_OR_COMMENT.sub(lambda m: "" if m[0][0] == ";" else '""', text)
 
 
 def symbols_in(text: str) -> list[str]:
@@ -210,32 +202,30 @@ def _assembly_names(strings: list[str]) -> list[str]:
     return _IDENTIFIER.findall(text.replace("$$", "$"))
 
 
-def _add_metadata(module: ModuleText, line: str) -> None:
-    match = _METADATA.fullmatch(line)
-    if match is None:
-        raise NotInPrintedFormError(line[:120])
-    name, value = match["name"], match["value"]
-    if name[1:].isdigit():
-        _add(module.metadata, name, value)
-    elif value.startswith("!{") and value.endswith("}"):
-        if name in module.named_metadata:
-            raise NotInPrintedFormError(f"{name} is defined twice")
-        module.named_metadata[name] = tuple(_NAMED_OPERAND.findall(value))
-    else:
-        raise NotInPrintedFormError(line[:120])
-
-
 def _add_line(module: ModuleText, line: str) -> None:
-    if definition := _DEFINITION.fullmatch(line):
+    if line.count("=") > 1 and len(_ASSIGNMENT.findall(_STRING.sub('""', line))) > 1:
+        raise NotInPrintedFormError(line[:120])  # another entity follows on the line
+    first = line[:1]
+    if first == "!" and (metadata := _METADATA.fullmatch(line)):
+        name, value = metadata["name"], metadata["value"]
+        if name[1:].isdigit():
+            _add(module.metadata, name, value)
+        elif value.startswith("!{") and value.endswith("}"):
+            _add(module.named_metadata, name, tuple(_NAMED_OPERAND.findall(value)))
+        else:
+            raise NotInPrintedFormError(line[:120])
+    elif first in "@%$" and (definition := _DEFINITION.fullmatch(line)):
         name, value = definition["name"], definition["value"]
-        if name[0] == "@":
+        if first == "@":
             _add(module.globals, name[1:], line)
-        elif name[0] == "%" and value.startswith("type "):
+        elif first == "%" and value.startswith("type "):
             _add(module.types, name, value)
-        elif name[0] == "$" and value.startswith("comdat "):
+        elif first == "$" and _COMDAT.fullmatch(value):
             _add(module.comdats, name, value)
         else:
             raise NotInPrintedFormError(line[:120])
+    elif line.startswith("declare ") and not ("=" in line and _ASSIGNMENT.search(_STRING.sub('""', line))):
+        module.functions.append(line)
     elif attributes := _ATTRIBUTES.fullmatch(line):
         _add(module.attributes, attributes["name"], line)
     elif line.startswith(("target triple = ", "target datalayout = ")):
@@ -246,8 +236,8 @@ def _add_line(module: ModuleText, line: str) -> None:
         raise NotInPrintedFormError(line[:120])
 
 
-def _add(entities: dict[str, str], name: str, text: str) -> None:
-    if entities.setdefault(name, text) is not text:
+def _add(entities: dict[str, _EntityT], name: str, entity: _EntityT) -> None:
+    if entities.setdefault(name, entity) is not entity:
         raise NotInPrintedFormError(f"{name} is defined twice")
 
 
