@@ -1,7 +1,7 @@
 """Which kernels make a shard.
 
 Kernels that share code should be compiled together, since every shard compiles its own copy of what it reaches. And the
-grouping must be local: adding, removing or changing a kernel may change two shards at most, whatever the others are.
+grouping must be local: adding, removing or changing a member may change two shards at most, whatever the others are.
 
 So each kernel gets a lineage: of all functions that it reaches, one is drawn by a hash of its name, in proportion to
 its cost; then one of what that one does not reach, and so on. Two kernels draw the same function with the probability
