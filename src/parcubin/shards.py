@@ -28,6 +28,7 @@ class ShardJob:
         kernels: names of its kernels.
         cost: predicted work; jobs start costliest first.
         constants: it refers to the constant bank.
+        defines_constants: it defines what is in the constant bank.
         pointers: it handles function pointers.
         origins: of a shard of PTX: where its lines come from.
     """
@@ -36,6 +37,7 @@ class ShardJob:
     kernels: tuple[str, ...]
     cost: float
     constants: bool
+    defines_constants: bool
     pointers: bool
     origins: tuple[PtxOrigin, ...] = ()
 
@@ -92,7 +94,7 @@ def _shard_job(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sh
         output=settings.output,
         must_be_plain="functions stay callable" if settings.relocatable or shard.exports else None,
     )
-    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.pointers, origins)
+    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.defines_constants, shard.pointers, origins)
 
 
 def _ptx_parts(shard: Shard, plan: Plan, modules: Sequence[Module]) -> list[PtxPart]:
@@ -122,8 +124,8 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
 
 def _with_link_facts(jobs: Sequence[ShardJob]) -> list[ShardJob]:
     """Tells each job what decides how it may be compiled and only all of them know."""
-    holders = [j for j in jobs if j.constants]
-    sole = holders[0] if len(holders) == 1 else None
+    definers = [j for j in jobs if j.defines_constants]
+    sole = definers[0] if len(definers) == 1 else None
     pointers = sum(j.pointers for j in jobs)
     facts = [
         replace(j, job=replace(j.job, sole_constants=j is sole, other_pointers=pointers > j.pointers and j.pointers))

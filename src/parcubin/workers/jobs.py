@@ -115,7 +115,7 @@ class CompileShard:
         provider: what compiles the PTX; None when PTX is all that is wanted.
         output: an assembly that stands alone, or a module to be linked.
         must_be_plain: why the module must be compiled with `-c`; None when its PTX decides.
-        sole_constants: no other shard of the link has constants, and this one is linked first.
+        sole_constants: this shard alone of the link defines constants, and it is linked first.
         other_pointers: other shards of the link handle function pointers.
     """
 
