@@ -9,7 +9,7 @@ import pytest
 
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 from parcubin.split.llvm_text import NotInPrintedFormError, local_ptx_name, plain_name
-from tests.split.comparison import printed
+from tests.split.whole_program import printed
 from tests.split.samples import HEADER, call, function, kernel, load
 
 ODD_NAMES = (
