@@ -104,11 +104,24 @@ class _Drawing:
         for i in range(random.randint(2, 6)):
             kernels.append(self.kernel(i))
             whole = replace(whole, kernels=tuple(kernels))
+        whole = self.with_all_tables_used(whole)
+        kernels = list(whole.kernels)
         # Assignments of other kernels may make a kernel call more.
         return replace(whole, kernels=tuple(self.shallow(whole, kernel) for kernel in kernels))
 
+    def with_all_tables_used(self, program: Program) -> Program:
+        """nvlink 13.5 fails ("reference to deleted section") when a function that no kernel reaches calls an alias, so
+        that kernels reach all tables of functions that the link keeps."""
+        if self.format == "ll" or not program.aliases:
+            return program
+        reached = frozenset[str]().union(*(program.reached(kernel.steps) for kernel in program.kernels))
+        unused = [v.name for v in program.variables if v.role is Role.FUNCTIONS and v.name not in reached]
+        kernel, *others = program.kernels
+        steps = (*kernel.steps, *(CallPointer(table, 0) for table in unused))
+        return replace(program, kernels=(replace(kernel, steps=steps), *others))
+
     def shallow(self, program: Program, kernel: Kernel) -> Kernel:
-        """The kernel, with recursion as deep as it may be, and one dynamic array at most."""
+        """The kernel, with recursion no deeper than it may be."""
         depths = [d for d in (3, 2, 1, 0) if costs(program, kernel.steps, d) <= _MOST_STEPS]
         deepest = depths[0] if depths else 0
         if kernel.depth is None and deepest < 2:

@@ -227,7 +227,7 @@ def main() -> int:
     )
     print(
         f"{time.monotonic() - start:.0f} s, {summary.cpu_s / max(1, summary.modules):.2f} CPU seconds a module, "
-        f"{summary.split} modules in more than one shard each way"
+        f"{summary.split} modules in several shards"
     )
     print(summary)
     return 1 if summary.differences else 0

@@ -106,6 +106,17 @@ class TestVariables:
         assert declarations(link, "v") == [("a",), ("b",)]
         assert [shard.constants for shard in link.shards] == [True, True, True]
 
+    def test_constants_to_which_a_shared_variable_points_stay_with_it(self) -> None:
+        modules = outlines(
+            "@v = addrspace(4) constant [2 x i32] zeroinitializer\n"
+            "@pointer = addrspace(1) global ptr addrspacecast (ptr addrspace(4) @v to ptr)\n"
+            + lookup("a", "@v", 4)
+            + load("b", "@pointer")
+            + store("c", "@pointer")
+        )
+        link = plan_shards(modules, "link")
+        assert definitions(link, "v") == definitions(link, "pointer") == [()]
+
     def test_the_only_shard_that_uses_the_constant_bank_defines_all_of_it(self) -> None:
         modules = outlines(
             "@v = addrspace(4) constant [2 x i32] zeroinitializer\n"

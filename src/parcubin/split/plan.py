@@ -435,6 +435,8 @@ def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], 
     bank = graph.constants
     users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
     moved = bank & variables
+    if not moved.isdisjoint(graph.closure(variables - moved)):
+        return frozenset()  # the shard of variables refers to them, too
     if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
         return frozenset()
     users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
