@@ -81,10 +81,10 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
 
 
 def _same_registers(program: Program) -> bool:
-    """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a function's
-    address is taken, or an alias makes one visible: it is neither inlined nor specialised then, and a kernel whose shard
-    does not hold the reason gets better code."""
-    steps = [step for owner in (*program.kernels, *program.functions) for step in owner.steps]
+    """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a
+    function's address is taken, or an alias makes one visible: it is neither inlined nor specialised then, and a kernel
+    whose shard does not hold the reason gets better code."""
+    steps = [step for steps in program.all_steps for step in steps]
     return not (
         program.aliases
         or any(isinstance(step, CallEither) for step in steps)

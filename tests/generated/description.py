@@ -20,6 +20,8 @@ from typing import Literal, TypeAlias
 
 Format = Literal["ll", "ptx"]
 
+Space = Literal["global", "const", "generic", "shared"]
+
 THREADS = 64
 """Of the block, of which each kernel runs one."""
 
@@ -55,7 +57,7 @@ class Variable:
     Attributes:
         name: as the program's source would have it, without quotes and escapes.
         role: what it is for.
-        space: "generic" is LLVM's address space 0.
+        space: where it is; "generic" is LLVM's address space 0.
         linkage: the format's word; empty for the format's default.
         words: initial values; none where they are left to be zero.
         targets: of pointers, what they point to at first.
@@ -66,7 +68,7 @@ class Variable:
 
     name: str
     role: Role
-    space: Literal["global", "const", "generic", "shared"]
+    space: Space
     linkage: str
     words: tuple[int, ...] = ()
     targets: tuple[str, ...] = ()
@@ -323,6 +325,12 @@ class Program:
     def variable(self) -> Mapping[str, Variable]:
         return {v.name: v for v in self.variables}
 
+    @property
+    def all_steps(self) -> Iterator[tuple[Step, ...]]:
+        """The code of every kernel and every function."""
+        yield from (kernel.steps for kernel in self.kernels)
+        yield from (function.steps for function in self.functions)
+
     def pointees(self, name: str) -> tuple[str, ...]:
         """All that a variable's pointers may point to at any time."""
         assigned = (a.target for k in self.kernels for a in k.assignments if a.pointers == name)
@@ -372,7 +380,9 @@ def costs(program: Program, steps: Sequence[Step], depth: int) -> int:
         return known[name, n]
 
     def of_steps(several: Sequence[Step], n: int) -> int:
-        return sum(1 + max((of_function(*callee) for callee in _callees(program, step, n)), default=0) for step in several)
+        return sum(
+            1 + max((of_function(*callee) for callee in _callees(program, step, n)), default=0) for step in several
+        )
 
     return of_steps(steps, depth)
 

@@ -27,6 +27,7 @@ from tests.generated.description import (
     Role,
     Scratch,
     Shuffle,
+    Space,
     Step,
     Update,
     Variable,
@@ -44,11 +45,24 @@ _MOST_INLINED_STEPS = 40
 """A function executes no more than this without following guarded calls, so that inlining does not swell it."""
 
 _LLVM_FUNCTION_LINKAGES = {
-    **{"internal": 7, "private": 2, "": 4, "linkonce": 1, "linkonce_odr": 4, "weak": 1, "weak_odr": 2},
+    "internal": 7,
+    "private": 2,
+    "": 4,
+    "linkonce": 1,
+    "linkonce_odr": 4,
+    "weak": 1,
+    "weak_odr": 2,
 }
 _PTX_FUNCTION_LINKAGES = {"": 6, "visible": 3, "weak": 3}
 _LLVM_VARIABLE_LINKAGES = {
-    **{"internal": 8, "private": 3, "": 4, "linkonce": 1, "linkonce_odr": 3, "weak": 2, "weak_odr": 2, "common": 1},
+    "internal": 8,
+    "private": 3,
+    "": 4,
+    "linkonce": 1,
+    "linkonce_odr": 3,
+    "weak": 2,
+    "weak_odr": 2,
+    "common": 1,
 }
 _PTX_VARIABLE_LINKAGES = {"": 8, "visible": 4, "weak": 3, "common": 1}
 
@@ -249,8 +263,7 @@ class _Drawing:
         """The variable, perhaps written by the host."""
         program = Program(self.seed, self.format, (), (), (), (variable,))
         may_change = self.format == "ptx" or (
-            "externally_initialized" in variable.traits
-            or not ({"constant", "compiler_used", "used"} & variable.traits)
+            "externally_initialized" in variable.traits or not ({"constant", "compiler_used", "used"} & variable.traits)
         )
         if variable.holds_addresses or not program.host_variables or not may_change or self.chance(0.5):
             return variable
@@ -266,7 +279,8 @@ class _Drawing:
         if linkage == "common" and role not in (Role.SLOTS, Role.COUNTER):
             linkage = "internal"
         is_data = role in (Role.TABLE, Role.FUNCTIONS, Role.POINTERS)
-        space = self.random.choice(("global", "global", "generic", "const" if is_data else "global"))
+        spaces: tuple[Space, ...] = ("global", "global", "generic", "const" if is_data else "global")
+        space = self.random.choice(spaces)
         traits = self.traits({"named_type": 0.2, "section": 0.1, "dso_local": 0.2, "metadata": 0.05})
         if linkage == "common":
             traits -= {"section"}
@@ -297,7 +311,8 @@ class _Drawing:
         if linkage == "common" and role not in (Role.SLOTS, Role.COUNTER):
             linkage = ""
         is_data = role in (Role.TABLE, Role.FUNCTIONS, Role.POINTERS)
-        space = self.random.choice(("global", "global", "const" if is_data else "global"))
+        spaces: tuple[Space, ...] = ("global", "global", "const" if is_data else "global")
+        space = self.random.choice(spaces)
         traits = self.traits({"generic_address": 0.5, "bytes": 0.2, "joined": 0.3, "unsized": 0.3})
         return Variable("", role, space, linkage, alignment=self.random.choice((4, 4, 8, 16, 64)), traits=traits)
 
@@ -351,9 +366,7 @@ class _Drawing:
 
     def kernel(self, number: int) -> Kernel:
         random = self.random
-        name = draw_name(
-            random, self.format, f"kernel{number}", self.taken, for_host=self.format == "ll", local=False
-        )
+        name = draw_name(random, self.format, f"kernel{number}", self.taken, for_host=self.format == "ll", local=False)
         counters = self.some(self.named(Role.COUNTER), 0, 1)
         steps = tuple(self.kernel_step() for _ in range(random.randint(1, 6)))
         assignments = [self.assignment() for _ in range(random.choice((0, 0, 0, 1)))]

@@ -108,7 +108,8 @@ class _Module:
             *_INTRINSICS,
         ]
         named = list(self._named_metadata())
-        text = "\n".join(
+        in_comdats: list[Variable | Function | Kernel] = [*program.variables, *program.functions, *program.kernels]
+        return "\n".join(
             [
                 "; ModuleID = 'generated } {'",
                 'source_filename = "a } file.cu"',
@@ -121,7 +122,7 @@ class _Module:
                 ),
                 *(
                     f"${spelled(s.name, needlessly=self._needlessly)} = comdat any"
-                    for s in (*program.variables, *program.functions, *program.kernels)
+                    for s in in_comdats
                     if "comdat" in s.traits
                 ),
                 *body,
@@ -133,7 +134,6 @@ class _Module:
                 "",
             ]
         )
-        return text
 
     def _variable(self, number: int, v: Variable) -> str:
         words = [v.linkage] if v.linkage else []
@@ -144,7 +144,7 @@ class _Module:
         words.append("constant" if "constant" in v.traits else "global")
         count = 0 if v.role is Role.DYNAMIC else v.count
         type_ = f"[{count} x {_element(v)}]"
-        value = self._initial_value(v, type_)
+        value = self._initial_value(v)
         if "named_type" in v.traits:
             if value not in ("zeroinitializer", "undef", ""):
                 value = f"{{ {type_} {value} }}"
@@ -156,7 +156,7 @@ class _Module:
             after += f", !kind {self.node(_KIND)}"
         return f"{self.symbol(v.name)} = {' '.join(words)} {type_}{' ' if value else ''}{value}{after}"
 
-    def _initial_value(self, v: Variable, type_: str) -> str:
+    def _initial_value(self, v: Variable) -> str:
         if v.role is Role.DYNAMIC:
             return ""
         if v.role is Role.SHARED:
@@ -336,15 +336,19 @@ class _Body:
             case CallEither(first, second):
                 self._guarded(lambda: self._either(first, second), "")
             case Lookup(table, index):
-                at = str(index) if index is not None else self.value(f"urem i32 {self.x}, {program.variable[table].count}")
+                at = (
+                    str(index)
+                    if index is not None
+                    else self.value(f"urem i32 {self.x}, {program.variable[table].count}")
+                )
                 word = self.value(f"load i32, {self._element_of(table, at)}, align 4")
                 self.x = self.value(f"xor i32 {self.x}, {word}")
             case Follow(pointers):
                 pointer = self._loaded_pointer(pointers, 0)
                 offset = 1 if "offset" in program.variable[pointers].traits else 0
                 least = min(program.variable[t].count for t in program.pointees(pointers)) - offset
-                index = self.value(f"urem i32 {self.thread}, {least}")
-                place = self.value(f"getelementptr i32, ptr {pointer}, i32 {index}")
+                own = self.value(f"urem i32 {self.thread}, {least}")
+                place = self.value(f"getelementptr i32, ptr {pointer}, i32 {own}")
                 self._add(self.value(f"load i32, ptr {place}, align 4"))
             case Update(slots, factor):
                 place = self._element_of(slots, self.thread)
@@ -365,9 +369,7 @@ class _Body:
                 self._add(word)
             case Shuffle(distance):
                 self._add(
-                    self.value(
-                        f"call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 {self.x}, i32 {distance}, i32 31)"
-                    )
+                    self.value(f"call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 {self.x}, i32 {distance}, i32 31)")
                 )
             case Vote(mask):
                 masked = self.value(f"and i32 {self.x}, {_signed(mask)}")
@@ -418,9 +420,7 @@ class _Body:
 
     def _either(self, first: str, second: str) -> str:
         condition = self.value(f"trunc i32 {self.x} to i1")
-        return self.value(
-            f"select i1 {condition}, ptr {self.module.symbol(first)}, ptr {self.module.symbol(second)}"
-        )
+        return self.value(f"select i1 {condition}, ptr {self.module.symbol(first)}, ptr {self.module.symbol(second)}")
 
     def _scratch(self, size: int) -> None:
         array = self.name()

@@ -63,7 +63,7 @@ class _Module:
             *(_Body(self, kernel).text() for kernel in program.kernels[1::2]),
         ]
         if "comments" in program.traits:
-            statements = [f"/* {i}; {{ */ {s} // }} \"; .visible .entry" for i, s in enumerate(statements)]
+            statements = [f'/* {i}; {{ */ {s} // }} "; .visible .entry' for i, s in enumerate(statements)]
         separator = " " if "crowded" in program.traits and "comments" not in program.traits else "\n"
         return "\n".join(
             [
@@ -81,7 +81,8 @@ class _Module:
 
     def _variables(self) -> Iterator[str]:
         joined = ""
-        for v, following in zip(self.program.variables, [*self.program.variables[1:], None], strict=True):
+        variables = self.program.variables
+        for v, following in zip(variables, (*variables[1:], None)[: len(variables)], strict=True):
             joined += _declarator(v) if joined else f"{_declaration(v)} {_declarator(v)}"
             if "joined" in v.traits and following and _declaration(v) == _declaration(following):
                 joined += ", "
@@ -132,7 +133,9 @@ def _declarator(v: Variable) -> str:
 
 def _address(v: Variable, target: str, offset: int) -> str:
     plus = f"+{offset}" if offset else ""
-    return f"generic({target}){plus}" if "generic_address" in v.traits and v.role is Role.POINTERS else f"{target}{plus}"
+    return (
+        f"generic({target}){plus}" if "generic_address" in v.traits and v.role is Role.POINTERS else f"{target}{plus}"
+    )
 
 
 class _Body:
@@ -279,12 +282,18 @@ class _Body:
                 self.add("div.rn.f32 %f1, %f2, %f1; mov.b32 %x, %f1;")
             case "f64":
                 self.add(f"cvt.rn.f64.u32 %fd1, %r1; mov.u32 %r2, {value}; cvt.rn.f64.u32 %fd2, %r2;")
-                self.add("div.rn.f64 %fd1, %fd2, %fd1; mov.b64 %rd3, %fd1; shr.u64 %rd3, %rd3, 19; cvt.u32.u64 %x, %rd3;")
+                self.add(
+                    "div.rn.f64 %fd1, %fd2, %fd1; mov.b64 %rd3, %fd1; shr.u64 %rd3, %rd3, 19; cvt.u32.u64 %x, %rd3;"
+                )
 
     def _call(self, callee: str, depth: str, targets: str, *, listed: bool = False) -> None:
         number = self._new()
         prototype = ""
-        self.add("{ .param .b32 call$x, call$n; .param .b32 call$y;".replace("call$x, call$n;", "call$x; .param .b32 call$n;"))
+        self.add(
+            "{ .param .b32 call$x, call$n; .param .b32 call$y;".replace(
+                "call$x, call$n;", "call$x; .param .b32 call$n;"
+            )
+        )
         self.add(f"st.param.b32 [call$x], %x; st.param.b32 [call$n], {depth};")
         if targets:
             prototype = f", kind${number}"

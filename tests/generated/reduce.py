@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import parcubin
 from tests.generated.compiled import compile_split, compile_whole, static_differences, text_of
-from tests.generated.description import Function, Kernel, Program, named_by
+from tests.generated.description import Alias, Function, Kernel, Program, Variable, named_by
 from tests.generated.draw import draw
 
 
@@ -29,20 +29,17 @@ def reduced(program: Program, fails: Callable[[Program], bool]) -> Program:
 def _smaller(program: Program) -> Iterator[Program]:
     for i in range(len(program.kernels)):
         yield replace(program, kernels=program.kernels[:i] + program.kernels[i + 1 :])
-    for symbol in (*program.functions, *program.aliases, *program.variables):
+    symbols: tuple[Function | Alias | Variable, ...] = (*program.functions, *program.aliases, *program.variables)
+    for symbol in symbols:
         yield _without(program, {symbol.name})
     for i, kernel in enumerate(program.kernels):
-        for smaller in _smaller_kernels(kernel):
-            yield replace(program, kernels=(*program.kernels[:i], smaller, *program.kernels[i + 1 :]))
+        for less in _smaller_kernels(kernel):
+            yield replace(program, kernels=(*program.kernels[:i], less, *program.kernels[i + 1 :]))
     for i, function in enumerate(program.functions):
-        for smaller in _smaller_functions(function):
-            yield replace(program, functions=(*program.functions[:i], smaller, *program.functions[i + 1 :]))
-    for i, v in enumerate(program.variables):
-        shorter = [replace(v, traits=v.traits - {trait}) for trait in sorted(v.traits)]
-        shorter += [replace(v, targets=v.targets[:-1])] if len(v.targets) > 1 else []
-        shorter += [replace(v, words=v.words[:2])] if len(v.words) > 2 else []
-        shorter += [replace(v, written_by_host=())] if v.written_by_host else []
-        for smaller in shorter:
+        for shorter in _smaller_functions(function):
+            yield replace(program, functions=(*program.functions[:i], shorter, *program.functions[i + 1 :]))
+    for i, variable in enumerate(program.variables):
+        for smaller in _smaller_variables(variable):
             yield replace(program, variables=(*program.variables[:i], smaller, *program.variables[i + 1 :]))
     for trait in sorted(program.traits):
         yield replace(program, traits=program.traits - {trait})
@@ -68,6 +65,17 @@ def _smaller_kernels(kernel: Kernel) -> Iterator[Kernel]:
         yield replace(kernel, assignments=())
     if kernel.comment:
         yield replace(kernel, comment="")
+
+
+def _smaller_variables(variable: Variable) -> Iterator[Variable]:
+    for trait in sorted(variable.traits):
+        yield replace(variable, traits=variable.traits - {trait})
+    if len(variable.targets) > 1:
+        yield replace(variable, targets=variable.targets[:-1])
+    if len(variable.words) > 2:
+        yield replace(variable, words=variable.words[:2])
+    if variable.written_by_host:
+        yield replace(variable, written_by_host=())
 
 
 def _without(program: Program, names: set[str]) -> Program:

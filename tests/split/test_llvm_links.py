@@ -13,8 +13,8 @@ from parcubin.inspect.cubin import CubinInfo, CubinKind, read_cubin
 from parcubin.model import Emit
 from tests.inspect.cuda_tools import Tools
 from tests.split.comparison import Comparer
-from tests.split.whole_program import whole_program_ptx
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
+from tests.split.whole_program import whole_program_ptx
 
 
 @dataclass(frozen=True)
