@@ -365,9 +365,14 @@ class Program:
         if variable.space == "shared" or not re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", variable.name):
             return False
         if self.format == "ptx":
-            return True
+            return not is_constant_data(variable.name)
         kept = {"used", "compiler_used"} & variable.traits
         return bool(kept) or variable.linkage in ("", "weak", "weak_odr", "common")
+
+
+def is_constant_data(name: str) -> bool:
+    """Whether compilers give names of this kind to what is never stored to and the host does not name."""
+    return re.match(r"__unnamed_\d|\$str|_\$_str|__const_\$_|switch_\$_table_\$_|anon_\$_", name) is not None
 
 
 def costs(program: Program, steps: Sequence[Step], depth: int) -> int:

@@ -34,7 +34,7 @@ from tests.generated.description import (
     Vote,
     costs,
 )
-from tests.generated.names import draw_name
+from tests.generated.names import CONSTANT_DATA, draw_name
 
 _T = TypeVar("_T")
 
@@ -254,6 +254,9 @@ class _Drawing:
         if "unnamed" in variable.traits:
             variable = replace(variable, name=str(self.unnamed))
             self.unnamed += 1
+        elif self.format == "ptx" and role is Role.TABLE and not variable.linkage and self.chance(0.4):
+            variable = replace(variable, name=self.random.choice(CONSTANT_DATA).format(number))
+            self.taken.add(variable.name)
         else:
             name = draw_name(self.random, self.format, f"var{number}", self.taken, for_host=for_host, local=local)
             variable = replace(variable, name=name)

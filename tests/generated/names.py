@@ -37,6 +37,9 @@ _PTX_WORDS = ("i32", "f", "entry", "func", "param", "u32", "in", "out", "visible
 """Names that registers, labels and parameters of the rendered code have are not among them. ptxas 13.5 takes directives
 without their dot for names."""
 
+CONSTANT_DATA = ("$str${}", "__unnamed_{}", "__const_$_f{}_$_t", "switch_$_table_$_{}", "anon_$_{}", "_$_str_$_{}")
+"""What compilers call tables that are copied; `{}` is a number."""
+
 _C = ("{}", "_{}", "_Z2{}Pi", "__{}", "{}__2")
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import llvmlite.binding as llvm
-from cuda.pathfinder import find_bitcode_lib
 
 TRIPLE = "nvptx64-nvidia-cuda"
 _KERNEL = re.compile(r'^define [^@\n]*\bptx_kernel\b[^@\n]*@(?:"([^"\n]+)"|([-\w$.]+))', re.M)
@@ -28,6 +27,8 @@ def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> 
     context = llvm.create_context()
     parsed = [llvm.parse_assembly(text, context) for text in modules]
     if any(f.is_declaration and f.name.startswith("__nv_") for module in parsed for f in module.functions):
+        from cuda.pathfinder import find_bitcode_lib
+
         parsed.append(llvm.parse_bitcode(Path(find_bitcode_lib("device")).read_bytes(), context))
     for module in parsed:
         module.triple, module.data_layout = TRIPLE, str(machine.target_data)
