@@ -13,8 +13,9 @@ from parcubin.inspect.cubin import CubinInfo, CubinKind, read_cubin
 from parcubin.model import Emit
 from parcubin.split.grouping import drawn
 from tests.inspect.cuda_tools import Tools
-from tests.split.comparison import Comparer, whole_program_ptx
+from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
+from tests.split.whole_program import whole_program_ptx
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,18 @@ class TestVariables:
         assert declarations(relocatable, "v") == [("a",), ("b",)]
         assert [shard.constants for shard in relocatable.shards] == [True, True, True]
 
+    def test_a_shared_variable_may_point_to_constants(self) -> None:
+        modules = outlines(
+            "@v = addrspace(4) constant [2 x i32] zeroinitializer\n"
+            "@pointer = addrspace(1) global ptr addrspacecast (ptr addrspace(4) @v to ptr)\n"
+            + lookup("a", "@v", 4)
+            + load("b", "@pointer")
+            + store("c", "@pointer")
+        )
+        link = plan_shards(modules, "link")
+        assert definitions(link, "pointer") == [()]
+        assert (definitions(link, "v"), declarations(link, "v")) == ([("a",)], [()])
+
     def test_one_shard_that_uses_the_constant_bank_defines_all_of_it(self) -> None:
         modules = outlines(
             "@v = internal addrspace(4) constant [2 x i32] zeroinitializer\n"

@@ -149,6 +149,21 @@ def test_alias_that_another_module_calls(compiled: Compile) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+def test_address_of_an_alias(compiled: Compile) -> None:
+    """`-ewp` refuses to take it."""
+    text = module(
+        function("f", linkage=""),
+        prototype("g", ""),
+        ".alias g, f;\n",
+        kernel("k", "mov.u64 %rd2, g; " + CALL_POINTER.format("%rd2")),
+        kernel("other", ""),
+    )
+    program = compiled(text, output="cubin")
+    assert program.report.shards == 2
+    assert program.kernels.keys() == {"k", "other"}
+
+
+@pytest.mark.usefixtures("alone")
 def test_variable_that_the_host_may_name(compiled: Compile) -> None:
     text = module(
         ".global .align 8 .b8 v[12] = {1, 2};\n", kernel("k1", READ.format("v")), kernel("k2", ADD.format("v+4"))

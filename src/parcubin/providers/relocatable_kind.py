@@ -31,6 +31,10 @@ def why_not_extensible_whole_program(
         return "calls functions of other shards"
     if other_pointers and (ptx.indirect_calls or ptx.address_taken):
         return "function pointers"
+    if not set(ptx.aliases).isdisjoint(ptx.address_taken):
+        return (
+            "the address of an alias"  # "Cannot take address of function 'a' in extensible whole program compilation"
+        )
     if any(v.linkage == "extern" and v.size is None and v.space != "shared" for v in ptx.variables):
         return "extern array without a size"
     return None
