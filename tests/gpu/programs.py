@@ -150,7 +150,8 @@ class Program:
         launches: the kernels to run, in order.
         variables: variables to read afterwards.
         reference: the modules of the whole program to compare with, where they are not `modules`.
-        not_in_bundle: what the error says where kernels need a link.
+        impossible: the ways that the program cannot go, because its kernels need a link.
+        missing: what the error says is missing then.
         needs_device_runtime: kernels launch kernels.
         is_apart: it prints or fails, so it runs in a process of its own.
     """
@@ -159,7 +160,8 @@ class Program:
     launches: tuple[Launch, ...]
     variables: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
-    not_in_bundle: str = ""
+    impossible: tuple[str, ...] = ()
+    missing: str = ""
     needs_device_runtime: bool = False
     is_apart: bool = False
 
@@ -218,7 +220,7 @@ _TWO_MODULES = _runs(
     *("call_scaled", "call_shifted", "write_of_callee", "write_of_caller", "call_back", "call_scaled", "call_shifted")
 )
 _OF_TWO_MODULES = ("of_callee", "of_caller")
-_DEVICE_RUNTIME = "__cudaCDP2"
+_BUNDLES = ("bundle", "linked late")
 
 
 def _compiled(source: str, form: str) -> str:
@@ -258,19 +260,22 @@ PROGRAMS: Mapping[str, Program] = {
         _TWO_MODULES,
         _OF_TWO_MODULES,
         reference=(_compiled("caller", "ptx"), _compiled("callee", "ptx")),
-        not_in_bundle="scaled|shifted|of_calle",
+        impossible=(*_BUNDLES, "linked from PTX"),
+        missing="scaled|shifted|of_calle",
     ),
     "parent.ptx and child.ptx": Program(
         (_compiled("parent", "ptx"), _compiled("child", "ptx")),
         _runs("launch_child", "launch_sibling", "grandchild", "launch_nothing", "launch_child"),
         ("launches",),
-        not_in_bundle=_DEVICE_RUNTIME,
+        impossible=_BUNDLES,
+        missing="__cudaCDP2",
         needs_device_runtime=True,
     ),
     "LLVM IR: kernels that launch": Program(
         (KERNELS_THAT_LAUNCH,),
         _runs("child", "bystander") + _runs("parent", threads=1),
-        not_in_bundle=_DEVICE_RUNTIME,
+        impossible=_BUNDLES,
+        missing="__cudaCDP2",
         needs_device_runtime=True,
     ),
     "LLVM IR: constant tables": Program(

@@ -12,7 +12,7 @@ import parcubin
 from parcubin.errors import UnresolvedSymbolError
 from tests.gpu.launch import Outcome, Work, compute_capability, first_buffer, run, run_apart
 from tests.gpu.programs import PROGRAMS
-from tests.gpu.ways import FROM_BUNDLES, WAYS, Cubins, compiler_for, one_kernel_a_shard, whole
+from tests.gpu.ways import WAYS, Cubins, compiler_for, one_kernel_a_shard, whole
 from tests.inspect.cuda_tools import Tools
 
 CAPABILITY = compute_capability()
@@ -55,8 +55,8 @@ def test_same_results(
     name: str, way: str, compiler: parcubin.Compiler, expected: Callable[[str], Outcome], tmp_path: Path
 ) -> None:
     program = PROGRAMS[name]
-    if program.not_in_bundle and way in FROM_BUNDLES:
-        with pytest.raises(UnresolvedSymbolError, match=program.not_in_bundle):
+    if way in program.impossible:
+        with pytest.raises(UnresolvedSymbolError, match=program.missing):
             WAYS[way](program, compiler, Tools(tmp_path))
         return
     with one_kernel_a_shard():

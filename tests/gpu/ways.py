@@ -61,12 +61,19 @@ def whole(program: Program, arch: str, tools: Tools) -> Cubins:
         texts = (whole_program_ptx(texts, arch),)
     if len(texts) == 1 and not program.needs_device_runtime:
         return (tools.assemble(texts[0], arch),)
-    modules = [tools.assemble(text, arch, "-c", name=f"whole{i}") for i, text in enumerate(texts)]
+    # Where functions can be called from outside, the bounds of kernels do not limit them.
+    options = ("-c", "--device-function-maxrregcount", "64")
+    modules = [tools.assemble(text, arch, *options, name=f"whole{i}") for i, text in enumerate(texts)]
     return (linked_by_nvlink(program, modules, arch, tools),)
 
 
 def linked_by_nvlink(program: Program, modules: list[bytes], arch: str, tools: Tools) -> bytes:
-    return tools.link(modules, arch, *([str(device_runtime())] if program.needs_device_runtime else []))
+    names = [f"module{number}.cubin" for number in range(len(modules))]
+    for name, module in zip(names, modules, strict=True):
+        (tools.folder / name).write_bytes(module)
+    libraries = [str(device_runtime())] if program.needs_device_runtime else []
+    tools.run("nvlink", "-arch", arch, *names, *libraries, "-o", "linked.cubin")
+    return (tools.folder / "linked.cubin").read_bytes()
 
 
 def device_runtime() -> Path:
@@ -108,9 +115,6 @@ WAYS: Mapping[str, Callable[[Program, parcubin.Compiler, Tools], Cubins]] = {
     "relocatable": _relocatable,
 }
 """Each with a compiler of `compiler_for`."""
-
-FROM_BUNDLES = ("bundle", "linked late")
-"""Ways that begin with a bundle."""
 
 
 def compiler_for(way: str, arch: str) -> parcubin.Compiler:

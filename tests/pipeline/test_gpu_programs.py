@@ -1,4 +1,4 @@
-"""The programs that run on a GPU elsewhere (tests/gpu) compile in every way; whether they are right, only a GPU says."""
+"""The programs of tests/gpu compile in every way. Whether they are right, only a GPU says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import parcubin
 from parcubin.errors import UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from tests.gpu.programs import PROGRAMS
-from tests.gpu.ways import FROM_BUNDLES, WAYS, compiler_for, one_kernel_a_shard, whole
+from tests.gpu.ways import WAYS, compiler_for, one_kernel_a_shard, whole
 from tests.inspect.cuda_tools import Tools
 
 ARCH = "sm_90"
@@ -32,8 +32,8 @@ def compiler(way: str) -> Iterator[parcubin.Compiler]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiles(name: str, way: str, compiler: parcubin.Compiler, tmp_path: Path) -> None:
     program = PROGRAMS[name]
-    if program.not_in_bundle and way in FROM_BUNDLES:
-        with pytest.raises(UnresolvedSymbolError, match=program.not_in_bundle):
+    if way in program.impossible:
+        with pytest.raises(UnresolvedSymbolError, match=program.missing):
             WAYS[way](program, compiler, Tools(tmp_path))
         return
     with one_kernel_a_shard():

@@ -12,8 +12,9 @@ import parcubin
 from parcubin.inspect.cubin import CubinInfo, CubinKind, read_cubin
 from parcubin.model import Emit
 from tests.inspect.cuda_tools import Tools
-from tests.split.comparison import Comparer, whole_program_ptx
+from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
+from tests.whole_program import whole_program_ptx
 
 
 @dataclass(frozen=True)

@@ -9,5 +9,6 @@ extern "C" __global__ void child(unsigned *p, unsigned factor) {
 
 extern "C" __global__ void grandchild(unsigned *p) {
     p[threadIdx.x] += 1;
+    __syncthreads();
     if (threadIdx.x == 0) child<<<1, 32>>>(p, 2);
 }

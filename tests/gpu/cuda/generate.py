@@ -1,6 +1,6 @@
-"""Compiles the CUDA sources of this folder to PTX with nvcc 13.0 and to LLVM IR with clang 22, which must be on the path:
+"""Compiles the CUDA sources of this folder to PTX with nvcc 13.0 and to LLVM IR with clang 22, which is on the path.
 
-python generate.py [FOLDER OF THE CUDA TOOLKIT]
+`python generate.py [FOLDER OF THE CUDA TOOLKIT]`
 """
 
 from __future__ import annotations

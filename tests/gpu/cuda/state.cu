@@ -39,7 +39,7 @@ extern "C" __global__ void remember(unsigned *p) {
     unsigned old = atomicCAS(&history[threadIdx.x], 0u, counter + threadIdx.x);
     p[threadIdx.x] = old + hidden;
 #ifndef __clang__
-    if (threadIdx.x == 0) managed += p[5];
+    if (threadIdx.x == 0) managed += old + 5;
 #endif
 }
 
@@ -52,6 +52,7 @@ extern "C" __global__ void recall(unsigned *p) {
 
 extern "C" __global__ void follow(unsigned *p) {
     p[threadIdx.x] = *links.counter + links.seeds[threadIdx.x & 3] * links.weight;
+    __syncthreads();
     if (threadIdx.x == 0) links.weight += 2;
 }
 

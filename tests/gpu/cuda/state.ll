@@ -36,7 +36,7 @@ define dso_local ptx_kernel void @count(ptr noundef captures(none) %0) local_unn
   br i1 %11, label %12, label %14
 
 12:                                               ; preds = %1
-  %13 = tail call noundef i32 @_Z5callsv() #7
+  %13 = tail call noundef i32 @_Z5callsv() #8
   store i32 %13, ptr %0, align 4, !tbaa !4
   br label %14
 
@@ -63,8 +63,8 @@ define dso_local ptx_kernel void @count_backwards(ptr noundef captures(none) %0)
   br i1 %15, label %16, label %20
 
 16:                                               ; preds = %1
-  %17 = tail call noundef i32 @_Z5callsv() #7
-  %18 = tail call noundef i32 @_Z5callsv() #7
+  %17 = tail call noundef i32 @_Z5callsv() #8
+  %18 = tail call noundef i32 @_Z5callsv() #8
   %19 = add i32 %18, %17
   store i32 %19, ptr %0, align 4, !tbaa !4
   br label %20
@@ -111,7 +111,7 @@ define dso_local ptx_kernel void @recall(ptr noundef writeonly captures(none) %0
   ret void
 }
 
-; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none)
+; Function Attrs: convergent mustprogress noinline norecurse nounwind
 define dso_local ptx_kernel void @follow(ptr noundef writeonly captures(none) %0) local_unnamed_addr #4 {
   %2 = load ptr, ptr addrspacecast (ptr addrspace(1) @links to ptr), align 8, !tbaa !12
   %3 = load i32, ptr %2, align 4, !tbaa !4
@@ -127,6 +127,7 @@ define dso_local ptx_kernel void @follow(ptr noundef writeonly captures(none) %0
   %13 = zext nneg i32 %5 to i64
   %14 = getelementptr inbounds nuw i32, ptr %0, i64 %13
   store i32 %12, ptr %14, align 4, !tbaa !4
+  tail call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
   %15 = icmp eq i32 %5, 0
   br i1 %15, label %16, label %19
 
@@ -140,8 +141,11 @@ define dso_local ptx_kernel void @follow(ptr noundef writeonly captures(none) %0
   ret void
 }
 
+; Function Attrs: convergent nocallback nounwind
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32) #5
+
 ; Function Attrs: mustprogress nofree noinline norecurse nosync nounwind willreturn memory(write, argmem: read, inaccessiblemem: none, target_mem0: none, target_mem1: none)
-define dso_local ptx_kernel void @hide(ptr noundef readonly captures(none) %0) local_unnamed_addr #5 {
+define dso_local ptx_kernel void @hide(ptr noundef readonly captures(none) %0) local_unnamed_addr #6 {
   %2 = tail call noundef i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %3 = icmp eq i32 %2, 0
   br i1 %3, label %4, label %8
@@ -158,16 +162,17 @@ define dso_local ptx_kernel void @hide(ptr noundef readonly captures(none) %0) l
 }
 
 ; Function Attrs: mustprogress nocallback nofree nosync nounwind speculatable willreturn memory(none)
-declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #6
+declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #7
 
 attributes #0 = { mustprogress nofree noinline norecurse nounwind willreturn memory(readwrite, argmem: none, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" }
 attributes #1 = { mustprogress nofree noinline norecurse nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
 attributes #2 = { mustprogress nofree noinline norecurse nounwind willreturn memory(readwrite, argmem: write, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
 attributes #3 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(read, argmem: write, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
-attributes #4 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(readwrite, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
-attributes #5 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(write, argmem: read, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
-attributes #6 = { mustprogress nocallback nofree nosync nounwind speculatable willreturn memory(none) }
-attributes #7 = { nounwind }
+attributes #4 = { convergent mustprogress noinline norecurse nounwind "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
+attributes #5 = { convergent nocallback nounwind }
+attributes #6 = { mustprogress nofree noinline norecurse nosync nounwind willreturn memory(write, argmem: read, inaccessiblemem: none, target_mem0: none, target_mem1: none) "frame-pointer"="all" "no-trapping-math"="true" "stack-protector-buffer-size"="8" "target-cpu"="sm_90" "target-features"="+ptx88,+sm_90" "uniform-work-group-size"="true" }
+attributes #7 = { mustprogress nocallback nofree nosync nounwind speculatable willreturn memory(none) }
+attributes #8 = { nounwind }
 
 !llvm.module.flags = !{!0, !1, !2}
 !llvm.ident = !{!3}

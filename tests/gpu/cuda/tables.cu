@@ -45,4 +45,4 @@ extern "C" __global__ void choose_twice(unsigned *p) {
 
 extern "C" __global__ void spell(unsigned *p) { p[threadIdx.x] = letter(p[threadIdx.x]); }
 
-extern "C" __global__ void spell_too(unsigned *p) { p[threadIdx.x] = letter(threadIdx.x) << 8 | "abcdefgh"[p[0] & 7]; }
+extern "C" __global__ void spell_too(unsigned *p) { p[threadIdx.x] = letter(threadIdx.x) << 8 | "abcdefgh"[p[threadIdx.x] & 7]; }

@@ -201,16 +201,16 @@ define dso_local ptx_kernel void @spell_too(ptr noundef captures(none) %0) local
   %2 = tail call noundef i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %3 = tail call noundef i32 @_Z6letterj(i32 noundef %2) #8
   %4 = shl nsw i32 %3, 8
-  %5 = load i32, ptr %0, align 4, !tbaa !4
-  %6 = and i32 %5, 7
-  %7 = zext nneg i32 %6 to i64
-  %8 = getelementptr inbounds nuw i8, ptr @.str1, i64 %7
-  %9 = load i8, ptr %8, align 1, !tbaa !8
-  %10 = sext i8 %9 to i32
-  %11 = or i32 %4, %10
-  %12 = zext nneg i32 %2 to i64
-  %13 = getelementptr inbounds nuw i32, ptr %0, i64 %12
-  store i32 %11, ptr %13, align 4, !tbaa !4
+  %5 = zext nneg i32 %2 to i64
+  %6 = getelementptr inbounds nuw i32, ptr %0, i64 %5
+  %7 = load i32, ptr %6, align 4, !tbaa !4
+  %8 = and i32 %7, 7
+  %9 = zext nneg i32 %8 to i64
+  %10 = getelementptr inbounds nuw i8, ptr @.str1, i64 %9
+  %11 = load i8, ptr %10, align 1, !tbaa !8
+  %12 = sext i8 %11 to i32
+  %13 = or i32 %4, %12
+  store i32 %13, ptr %6, align 4, !tbaa !4
   ret void
 }
 

@@ -13,13 +13,17 @@ define dso_local noundef i32 @_Z7fetchedyi(i64 noundef %0, i32 noundef %1) local
 ; Function Attrs: convergent mustprogress nofree noinline norecurse nounwind willreturn memory(argmem: readwrite)
 define dso_local ptx_kernel void @fetch(ptr noundef captures(none) %0, i64 noundef %1) local_unnamed_addr #1 {
   %3 = tail call noundef i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %4 = sub nsw i32 31, %3
-  %5 = tail call noundef i32 @_Z7fetchedyi(i64 noundef %1, i32 noundef %4) #5
-  %6 = zext nneg i32 %3 to i64
-  %7 = getelementptr inbounds nuw i32, ptr %0, i64 %6
-  %8 = load i32, ptr %7, align 4, !tbaa !4
-  %9 = add i32 %8, %5
-  store i32 %9, ptr %7, align 4, !tbaa !4
+  %4 = zext nneg i32 %3 to i64
+  %5 = getelementptr inbounds nuw i32, ptr %0, i64 %4
+  %6 = getelementptr inbounds nuw i8, ptr %5, i64 128
+  %7 = load i32, ptr %6, align 4, !tbaa !4
+  %8 = sub nsw i32 31, %3
+  %9 = tail call noundef i32 @_Z7fetchedyi(i64 noundef %1, i32 noundef %8) #5
+  %10 = add i32 %9, %7
+  %11 = zext nneg i32 %3 to i64
+  %12 = getelementptr inbounds nuw i32, ptr %0, i64 %11
+  %13 = getelementptr inbounds nuw i8, ptr %12, i64 256
+  store i32 %10, ptr %13, align 4, !tbaa !4
   ret void
 }
 
@@ -33,7 +37,8 @@ define dso_local ptx_kernel void @fetch_twice(ptr noundef writeonly captures(non
   %8 = add i32 %5, %7
   %9 = zext nneg i32 %3 to i64
   %10 = getelementptr inbounds nuw i32, ptr %0, i64 %9
-  store i32 %8, ptr %10, align 4, !tbaa !4
+  %11 = getelementptr inbounds nuw i8, ptr %10, i64 256
+  store i32 %8, ptr %11, align 4, !tbaa !4
   ret void
 }
 
@@ -59,4 +64,4 @@ attributes #5 = { convergent nounwind }
 !5 = !{!"int", !6, i64 0}
 !6 = !{!"omnipotent char", !7, i64 0}
 !7 = !{!"Simple C++ TBAA"}
-!8 = !{i64 2152954737}
+!8 = !{i64 2152954768}
