@@ -263,7 +263,7 @@ def test_register_limit_is_obeyed(provider: CompilationProvider, cuobjdump: Cuob
 def test_functions_are_held_to_the_launch_bounds_of_kernels(
     provider: CompilationProvider, threads: int, blocks: int, limit: int, cuobjdump: Cuobjdump
 ) -> None:
-    """Compilers refuse what they compile well as a whole: functions that can be called from outside and use too much."""
+    """Where functions can be called from outside, compilers refuse what they compile well as a whole."""
     ptx = bounded_caller(threads, blocks)
     cubins = [provider.compile(SM_80, ptx, DEFAULT).cubin]
     if provider.supports_compile_to_relocatable_module:
