@@ -125,6 +125,29 @@ TENSOR_CORES = module(
     ),
 )
 
+
+def _with_dynamic_memory(name: str, alignment: int) -> str:
+    """A kernel whose threads exchange values through dynamic shared memory behind an odd number of other bytes; each
+    adds the low bits of the memory's address, which are zero when it is aligned."""
+    return module(
+        _DECLARES,
+        "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n",
+        "@odd = internal addrspace(3) global [5 x i8] undef, align 1\n",
+        f"@dynamic = external addrspace(3) global [0 x i8], align {alignment}\n",
+        _per_thread(
+            name,
+            "  %i = urem i32 %t, 5\n  %q = getelementptr i8, ptr addrspace(3) @odd, i32 %i\n"
+            "  store volatile i8 7, ptr addrspace(3) %q\n  %s = getelementptr i32, ptr addrspace(3) @dynamic, i32 %t\n"
+            f"  %x = mul i32 %t, {alignment}\n  store i32 %x, ptr addrspace(3) %s\n"
+            "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n  %u = sub i32 31, %t\n"
+            "  %r = getelementptr i32, ptr addrspace(3) @dynamic, i32 %u\n  %w = load i32, ptr addrspace(3) %r\n"
+            "  %a = ptrtoint ptr addrspace(3) @dynamic to i32\n"
+            '  %m = call i32 asm "and.b32 $0, $1, $2;", "=r,r,n"(i32 %a, '
+            f"i32 {alignment - 1})\n  %h = shl i32 %m, 16\n  %v = add i32 %w, %h\n",
+        ),
+    )
+
+
 KERNELS_THAT_LAUNCH = module(
     _DECLARES,
     "%dim3 = type { i32, i32, i32 }\n",
@@ -284,6 +307,12 @@ PROGRAMS: Mapping[str, Program] = {
     "LLVM IR: function pointers": Program((FUNCTION_POINTERS,), _runs("straight", "crossed", "bystander")),
     "LLVM IR: helpers": Program(
         (HELPERS_AND_RECURSION,), _runs("recurse", "recurse_too", "sine", "divide", "divide_floats")
+    ),
+    "LLVM IR: dynamic shared memory": Program(
+        (_with_dynamic_memory("a_aligned_to_4", 4), _with_dynamic_memory("b_aligned_to_128", 128)),
+        _runs("a_aligned_to_4", "b_aligned_to_128"),
+        # LLVM's linker takes the first alignment.
+        reference=(_with_dynamic_memory("b_aligned_to_128", 128), _with_dynamic_memory("a_aligned_to_4", 4)),
     ),
     "LLVM IR: shared memory": Program((SHARED_MEMORY,), _runs("reverse_fixed", "reverse_dynamic", "shuffle")),
     "LLVM IR: shared state": Program((SHARED_STATE,), _runs("produce", "consume")),
