@@ -10,7 +10,7 @@ from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.model import Ptx
 from tests.generated import llvm, ptx
 from tests.generated.description import CallEither, Program, Role
-from tests.split.whole_program import whole_program_ptx
+from tests.whole_program import whole_program_ptx
 
 
 def text_of(program: Program) -> str:

@@ -18,7 +18,7 @@ from parcubin.lower.llvm import lower, print_module
 from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION, check_target
 from parcubin.model import CompilationOptions, Target
 from tests.inspect.cuda_tools import Tools
-from tests.split.samples import HEADER, call, function, kernel
+from tests.split.samples import HEADER, call, function, kernel, load
 
 LIBDEVICE = Path(find_bitcode_lib("device"))
 
@@ -210,6 +210,27 @@ def test_several_parts_are_linked() -> None:
     text = ptx("declare i32 @f(i32)\n" + call("k", "@f"), function("f", 5, linkage=""))
     assert re.search(r"mul\.lo\.s32|mul\.lo\.b32|mad", text)
     assert "extern" not in text
+
+
+@pytest.mark.parametrize(
+    ("declarations", "alignment"),
+    [
+        (("[0 x i8], align 4", "[0 x i32], align 128"), 128),
+        (("[0 x i8], align 128", "[0 x i8], align 4"), 128),
+        (("[0 x i8], align 4", "[0 x { i64, i64 }]", "[0 x i8], align 8"), 16),
+        (("[0 x i8], align 2", "[0 x i8], align 2"), 2),
+    ],
+)
+def test_dynamic_shared_memory_has_the_alignment_that_any_part_needs(
+    declarations: tuple[str, ...], alignment: int
+) -> None:
+    """LLVM's linker takes the first's."""
+    parts = [
+        f"@memory = external addrspace(3) global {declaration}\n" + load(f"k{number}", "@memory", 3)
+        for number, declaration in enumerate(declarations)
+    ]
+    text = ptx(*parts, keep=" ".join(f"k{number}" for number in range(len(parts))))
+    assert re.findall(r"\.extern \.shared \.align (\d+) \.b8 memory\[\];", text) == [str(alignment)]
 
 
 def test_parts_that_do_not_link_are_an_error() -> None:

@@ -15,7 +15,7 @@ from parcubin.split.grouping import drawn
 from tests.inspect.cuda_tools import Tools
 from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
-from tests.split.whole_program import whole_program_ptx
+from tests.whole_program import whole_program_ptx
 
 
 @dataclass(frozen=True)

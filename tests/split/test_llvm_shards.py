@@ -13,7 +13,7 @@ from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
 from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
-from tests.split.whole_program import printed, whole_program_ptx
+from tests.whole_program import printed, whole_program_ptx
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
 HOST_VARIABLES = {
