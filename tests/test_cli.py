@@ -62,6 +62,7 @@ def program(**changes: Any) -> SimpleNamespace:
         "wall_s": 1.5,
         "stages": {"parse": 0.1, "optimize": 0.5, "emit": 0.4, "assemble": 0.9, "link": 0.01},
         "warnings": (),
+        "helper_calls": {},
         "slowest": ((("axpy",), 0.9), (("dot", "sum"), 0.4)),
         "failures": (),
         **changes,

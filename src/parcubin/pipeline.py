@@ -507,6 +507,7 @@ class _Build:
             wall_s=time.monotonic() - start,
             stages=stages,
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
+            helper_calls={kernel: calls for r in results for kernel, calls in r.helper_calls.items()},
             warnings=(
                 *(selection.warnings if selection else ()),
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),

@@ -56,6 +56,12 @@ def warnings_of(
         f"{count} kernels were compiled with -c, which costs registers where functions are called: {reason}."
         for reason, count in sorted(reasons.items())
     ]
+    if callers := sorted(name for result in results for name in result.helper_calls):
+        more = f" and {len(callers) - 3} more" if len(callers) > 3 else ""
+        found.append(
+            f"{len(callers)} kernels call helper routines of ptxas, which costs registers in a link before sm_90 and "
+            f"not in a bundle: {', '.join(callers[:3])}{more}."
+        )
     for result in results:
         kernels = [k.name for k in result.summary.kernels]
         only = kernels[0] if len(kernels) == 1 else None

@@ -177,12 +177,16 @@ class CompileShard:
             info = read_cubin(module.cubin, self.name)
             check_after_link(info, [k.name for k in summary.kernels], [])
             kernels, variables = info.kernels, info.variables
+        helper_calls: dict[str, tuple[str, ...]] = {}
+        if isinstance(module, RelocatableModule) and module.kind is RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM:
+            helper_calls = read_cubin(module.cubin, self.name).helper_calls
         log = module.log if isinstance(module, Assembly | RelocatableModule) else ""
         return ShardResult(
             ptx=ptx if isinstance(self.source, Lowering) else None,
             summary=summary,
             module=module,
             warnings=tuple(warnings(log, ptx.text)),
+            helper_calls=helper_calls,
             kernels=kernels,
             variables=variables,
             why_plain=why_plain,
@@ -208,6 +212,7 @@ class ShardResult:
         summary: what the PTX defines and refers to.
         module: the compiled module; None when PTX was all that was wanted.
         warnings: what the compiler warned of.
+        helper_calls: of an extensible module: by kernel, the helper routines that it calls; see `CubinInfo`.
         kernels: resource usage of its kernels, from an assembly; empty for a module that must still be linked.
         variables: what the host can name in an assembly.
         why_plain: why the module was compiled with `-c`; None when it was not.
@@ -218,6 +223,7 @@ class ShardResult:
     summary: PtxSummary
     module: Module | None
     warnings: tuple[Diagnostic, ...]
+    helper_calls: dict[str, tuple[str, ...]]
     kernels: dict[str, KernelInfo]
     variables: dict[str, VariableInfo]
     why_plain: str | None
