@@ -7,25 +7,33 @@ from dataclasses import dataclass
 import parcubin
 import parcubin.split.grouping as grouping
 from parcubin.inspect.cubin import CubinInfo, read_cubin
-from parcubin.model import Ptx
+from parcubin.model import Ptx, RelocatableKind
 from tests.generated import llvm, ptx
 from tests.generated.description import CallEither, Program, Role
 from tests.whole_program import whole_program_ptx
 
 
-def text_of(program: Program) -> str:
-    """The program in its format."""
-    return llvm.render(program) if program.format == "ll" else ptx.render(program)
+def texts_of(program: Program) -> list[str]:
+    """The program's modules, in its format."""
+    render = llvm.render if program.format == "ll" else ptx.render
+    return [render(program, module) for module in range(program.modules)]
 
 
 def compile_whole(program: Program, compiler: parcubin.Compiler) -> bytes:
     """One CUBIN of all that is in the program, without parcubin's plans, shards and lowering."""
-    text = text_of(program)
+    texts = texts_of(program)
     if program.format == "ll":
-        text = whole_program_ptx([text], str(compiler.target))
-    selection = compiler.select_provider("bundle")
+        texts = [whole_program_ptx(texts, str(compiler.target))]
+    selection = compiler.select_provider("cubin")
     assert selection
-    return selection.provider.compile(compiler.target, Ptx(text), parcubin.CompilationOptions()).cubin
+    target, options = compiler.target, parcubin.CompilationOptions()
+    if len(texts) == 1:
+        return selection.provider.compile(target, Ptx(texts[0]), options).cubin
+    modules = [
+        selection.provider.compile_to_relocatable_module(target, Ptx(text), options, RelocatableKind.PLAIN)
+        for text in texts
+    ]
+    return selection.provider.compile_and_link(target, modules, options).cubin
 
 
 def shard_cost(seed: int) -> int:
@@ -52,10 +60,10 @@ def compile_split(program: Program, compiler: parcubin.Compiler) -> Split:
     grouping.MEAN_SHARD_COST = grouping.ALONE_COST = shard_cost(program.seed)
     options = parcubin.CompilationOptions(line_info="line_info" in program.traits)
     try:
-        text = text_of(program)
+        texts = texts_of(program)
         return Split(
-            compiler.compile(text, options=options, output="bundle"),
-            compiler.compile(text, options=options, output="cubin"),
+            compiler.compile(texts, options=options, output="bundle"),
+            compiler.compile(texts, options=options, output="cubin"),
         )
     finally:
         grouping.MEAN_SHARD_COST, grouping.ALONE_COST = usual
@@ -83,10 +91,11 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
 def _same_registers(program: Program) -> bool:
     """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a
     function's address is taken, or an alias makes one visible: it is neither inlined nor specialised then, and a kernel
-    whose shard does not hold the reason gets better code."""
+    whose shard does not hold the reason gets better code. And of PTX in two modules the whole program is a link."""
     steps = [step for steps in program.all_steps for step in steps]
     return not (
-        program.aliases
+        (program.modules > 1 and program.format == "ptx")
+        or program.aliases
         or any(isinstance(step, CallEither) for step in steps)
         or any(variable.role is Role.FUNCTIONS for variable in program.variables)
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -64,6 +64,7 @@ class Variable:
         alignment: bytes.
         traits: what else the format has: see the renderers.
         written_by_host: what the host sets it to before the first kernel.
+        module: the module that defines it.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Variable:
     alignment: int = 4
     traits: frozenset[str] = frozenset()
     written_by_host: tuple[int, ...] = ()
+    module: int = 0
 
     @property
     def count(self) -> int:
@@ -248,6 +250,7 @@ class Function:
     steps: tuple[Step, ...]
     traits: frozenset[str] = frozenset()
     comment: str = ""
+    module: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,6 +260,7 @@ class Alias:
     name: str
     aliasee: str
     linkage: str
+    module: int = 0
 
 
 @dataclass(frozen=True)
@@ -291,11 +295,15 @@ class Kernel:
     linkage: str = ""
     traits: frozenset[str] = frozenset()
     comment: str = ""
+    module: int = 0
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of one module.
+    """A program of one module or two.
+
+    The trait `everywhere` of a symbol says that each module that uses it defines it; `available` that the others have
+    its definition as `available_externally`, `extern_weak` that they declare it so.
 
     Attributes:
         seed: what it was drawn from.
@@ -305,6 +313,8 @@ class Program:
         aliases: of functions.
         variables: in the order in which they are declared.
         traits: what else the format has: see the renderers.
+        modules: how many.
+        twins: symbols that one module has for itself, with the names of symbols of the other that they are called like.
     """
 
     seed: int
@@ -313,7 +323,9 @@ class Program:
     functions: tuple[Function, ...]
     aliases: tuple[Alias, ...]
     variables: tuple[Variable, ...]
-    traits: frozenset[str] = field(default=frozenset())
+    traits: frozenset[str] = frozenset()
+    modules: int = 1
+    twins: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def function(self) -> Mapping[str, Function]:
@@ -325,11 +337,66 @@ class Program:
     def variable(self) -> Mapping[str, Variable]:
         return {v.name: v for v in self.variables}
 
+    @cached_property
+    def symbol(self) -> Mapping[str, Symbol]:
+        """All symbols by name."""
+        symbols: tuple[Symbol, ...] = (*self.kernels, *self.functions, *self.aliases, *self.variables)
+        return {symbol.name: symbol for symbol in symbols}
+
+    def written(self, name: str) -> str:
+        """What a symbol is called in its module."""
+        return dict(self.twins).get(name, name)
+
+    def users(self) -> Iterator[tuple[str, str]]:
+        """Each symbol with each that it names."""
+        for k in self.kernels:
+            yield from ((k.name, n) for s in k.steps for n in named_by(s))
+            yield from ((k.name, n) for n in (*k.counters, *self.shared_memory(k)))
+            yield from ((k.name, n) for a in k.assignments for n in (a.pointers, a.target))
+        for f in self.functions:
+            yield from ((f.name, n) for s in f.steps for n in named_by(s))
+        for owner in self.kernels_and_functions:
+            annotated = (s.table for s in owner.steps if isinstance(s, CallPointer) and s.annotated)
+            yield from ((owner.name, n) for table in annotated for n in self.pointees(table))
+        yield from ((a.name, a.aliasee) for a in self.aliases)
+        yield from ((v.name, n) for v in self.variables for n in v.targets)
+
+    def parts(self, module: int) -> Part:
+        """What a module defines and what it only declares."""
+        named: dict[str, list[str]] = {}
+        for user, name in self.users():
+            named.setdefault(user, []).append(name)
+        defined: set[str] = set()
+        available: set[str] = set()
+        declared: set[str] = set()
+        pending = [s.name for s in self.symbol.values() if s.module == module]
+        while pending:
+            name = pending.pop()
+            if name in defined | available | declared:
+                continue
+            symbol = self.symbol[name]
+            if symbol.module == module or is_everywhere(symbol):
+                defined.add(name)
+            elif isinstance(symbol, Function | Variable) and "available" in symbol.traits:
+                available.add(name)
+            else:
+                declared.add(name)
+                continue
+            pending += named.get(name, [])
+        return Part(frozenset(defined), frozenset(available), frozenset(declared))
+
+    @property
+    def functions_and_variables(self) -> tuple[Function | Variable, ...]:
+        return (*self.functions, *self.variables)
+
+    @property
+    def kernels_and_functions(self) -> tuple[Kernel | Function, ...]:
+        return (*self.kernels, *self.functions)
+
     @property
     def all_steps(self) -> Iterator[tuple[Step, ...]]:
         """The code of every kernel and every function."""
-        yield from (kernel.steps for kernel in self.kernels)
-        yield from (function.steps for function in self.functions)
+        yield from (owner.steps for owner in self.kernels_and_functions)
 
     def pointees(self, name: str) -> tuple[str, ...]:
         """All that a variable's pointers may point to at any time."""
@@ -365,9 +432,35 @@ class Program:
         if variable.space == "shared" or not re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", variable.name):
             return False
         if self.format == "ptx":
-            return not is_constant_data(variable.name)
+            # nvlink, which makes one of two modules, drops local variables that nothing refers to.
+            return bool(variable.linkage) or (self.modules == 1 and not is_constant_data(variable.name))
         kept = {"used", "compiler_used"} & variable.traits
         return bool(kept) or variable.linkage in ("", "weak", "weak_odr", "common")
+
+
+Symbol: TypeAlias = Kernel | Function | Alias | Variable
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a module has of a program's symbols.
+
+    Attributes:
+        defined: symbols that it defines.
+        available: symbols of which it has a definition that is for optimisation only.
+        declared: symbols that it declares.
+    """
+
+    defined: frozenset[str]
+    available: frozenset[str]
+    declared: frozenset[str]
+
+
+def is_everywhere(symbol: Symbol) -> bool:
+    """Whether each module that uses the symbol defines it, too."""
+    if isinstance(symbol, Variable) and symbol.role is Role.DYNAMIC:
+        return True
+    return not isinstance(symbol, Alias) and "everywhere" in symbol.traits
 
 
 def is_constant_data(name: str) -> bool:

@@ -34,6 +34,7 @@ from tests.generated.description import (
     Vote,
     costs,
 )
+from tests.generated.distribute import distributed
 from tests.generated.names import CONSTANT_DATA, draw_name
 
 _T = TypeVar("_T")
@@ -89,6 +90,7 @@ class _Drawing:
         self.random, self.format, self.seed = random, format_, seed
         self.taken: set[str] = set()
         self.unnamed = 0
+        self.two_modules = self.chance(0.35)
 
     def program(self) -> Program:
         random = self.random
@@ -121,7 +123,8 @@ class _Drawing:
         whole = self.with_all_tables_used(whole)
         kernels = list(whole.kernels)
         # Assignments of other kernels may make a kernel call more.
-        return replace(whole, kernels=tuple(self.shallow(whole, kernel) for kernel in kernels))
+        whole = replace(whole, kernels=tuple(self.shallow(whole, kernel) for kernel in kernels))
+        return distributed(whole, random) if self.two_modules else whole
 
     def with_all_tables_used(self, program: Program) -> Program:
         """nvlink 13.5 fails ("reference to deleted section") when a function that no kernel reaches calls an alias, so
@@ -157,6 +160,14 @@ class _Drawing:
                 return choice
         raise AssertionError
 
+    def linkage(self, weights: dict[str, int]) -> str:
+        """In programs of two modules, most symbols can be used by both."""
+        found = self.weighted(weights)
+        if self.two_modules and self.chance(0.65):
+            external = "" if self.format == "ll" else "visible"
+            return external if found in (("internal", "private") if self.format == "ll" else ("",)) else found
+        return found
+
     def some(self, candidates: Sequence[_T], least: int, most: int) -> tuple[_T, ...]:
         return tuple(self.random.choice(candidates) for _ in range(self.random.randint(least, most)))
 
@@ -175,7 +186,7 @@ class _Drawing:
 
     def function(self, number: int) -> Function:
         ll = self.format == "ll"
-        linkage = self.weighted(_LLVM_FUNCTION_LINKAGES if ll else _PTX_FUNCTION_LINKAGES)
+        linkage = self.linkage(_LLVM_FUNCTION_LINKAGES if ll else _PTX_FUNCTION_LINKAGES)
         # parcubin and the whole-program compile that it is compared with make all device functions internal.
         name = draw_name(self.random, self.format, f"fn{number}", self.taken, for_host=False, local=True)
         if ll:
@@ -191,6 +202,8 @@ class _Drawing:
         return Function(name, linkage, (), traits, comment)
 
     def aliases(self, functions: Sequence[Function]) -> list[Alias]:
+        if self.format == "ptx" and self.two_modules:
+            return []  # nvlink, which makes one of the modules, fails internally with many an alias
         found = []
         for number in range(self.random.choice((0, 0, 0, 1, 2))):
             # An alias of a weak function is refused: by LLVM ("NVPTX aliasee must not be '.weak'") and by ptxas.
@@ -275,7 +288,7 @@ class _Drawing:
     def llvm_variable(self, role: Role) -> Variable:
         if role is Role.DYNAMIC:
             return Variable("", role, "shared", "external", alignment=self.random.choice((4, 8, 16)))
-        linkage = self.weighted(_LLVM_VARIABLE_LINKAGES)
+        linkage = self.linkage(_LLVM_VARIABLE_LINKAGES)
         if role is Role.SHARED:
             shared = self.random.choice(("internal", "internal", "private", "", "linkonce_odr", "weak"))
             return Variable("", role, "shared", shared, alignment=self.random.choice((4, 8, 16)))
@@ -307,7 +320,7 @@ class _Drawing:
     def ptx_variable(self, role: Role) -> Variable:
         if role is Role.DYNAMIC:
             return Variable("", role, "shared", "extern", alignment=self.random.choice((4, 8, 16)))
-        linkage = self.weighted(_PTX_VARIABLE_LINKAGES)
+        linkage = self.linkage(_PTX_VARIABLE_LINKAGES)
         if role is Role.SHARED:
             shared = self.random.choice(("", "", "", "visible", "weak"))
             return Variable("", role, "shared", shared, alignment=self.random.choice((4, 8, 16)))

@@ -21,7 +21,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import parcubin
-from tests.generated.compiled import compile_split, compile_whole, static_differences, text_of
+from tests.generated.compiled import compile_split, compile_whole, static_differences, texts_of
 from tests.generated.description import Format
 from tests.generated.draw import draw
 from tests.generated.running import Plan, differences, plan_of, prepare_gpu
@@ -191,11 +191,11 @@ class _Runner:
 
 def _write(folder: Path, case: Case, wrong: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    text = text_of(draw(case.seed, case.format))
+    texts = texts_of(draw(case.seed, case.format))
     comment = ";" if case.format == "ll" else "//"
     lines = "\n".join(wrong).splitlines()
     header = "".join(f"{comment} {line}\n" for line in [f"seed {case.seed}", *lines])
-    (folder / f"{case.seed}.{case.format}").write_text(header + text)
+    (folder / f"{case.seed}.{case.format}").write_text("\n".join([header, *texts]))
 
 
 def main() -> int:

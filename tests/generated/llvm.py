@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import overload
 
 from tests.generated.description import (
     DEPTH,
@@ -41,12 +43,13 @@ _INTRINSICS = (
 )
 _BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 _THREAD = "call i32 @llvm.nvvm.read.ptx.sreg.tid.x()"
+_TYPE_TRAITS = frozenset({"constant", "named_type", "externally_initialized"})
 _KIND = '!{!"of a symbol", i32 7}'
 _TYPE = '%"struct. of {{words}} {}"'
 
 
-def render(program: Program) -> str:
-    """The program as a module, in the form in which LLVM prints one, unless the program has other names for itself.
+def render(program: Program, module: int = 0) -> str:
+    """One of the program's modules, in the form in which LLVM prints one, but where it quotes names needlessly.
 
     Traits of programs: `line_info`, `flags`, `metadata`, `needless_quotes`. Of all symbols: `comdat`, `hidden`,
     `unnamed_addr`, `section`, `dso_local`, `metadata`; of functions and kernels: `attributes`; of functions `noinline`,
@@ -54,15 +57,16 @@ def render(program: Program) -> str:
     `constant`, `externally_initialized`, `used`, `compiler_used`, `named_type`, `unnamed` (but for a number), `offset`
     (pointers to the second element).
     """
-    return _Module(program).text()
+    return _Module(program, module).text()
 
 
 class _Module:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, module: int) -> None:
         self.program = program
+        self._part = program.parts(module)
         self._needlessly = "needless_quotes" in program.traits
         self._nodes: list[str] = []
-        unnamed = (v.name for v in program.variables if "unnamed" in v.traits)
+        unnamed = (v.name for v in program.variables if "unnamed" in v.traits and v.name in self._part.defined)
         self._numbers = {name: str(number) for number, name in enumerate(unnamed)}
         self._scope = self._location = ""
         if "line_info" in program.traits:
@@ -79,7 +83,7 @@ class _Module:
     def symbol(self, name: str) -> str:
         if name in self._numbers:
             return f"@{self._numbers[name]}"
-        return "@" + spelled(name, needlessly=self._needlessly)
+        return "@" + spelled(self.program.written(name), needlessly=self._needlessly)
 
     def pointer(self, name: str) -> str:
         """The address of a symbol, with its type."""
@@ -97,18 +101,28 @@ class _Module:
         return f"ptr getelementptr (i32, {pointer}, i64 {offset})" if offset else pointer
 
     def text(self) -> str:
-        program = self.program
+        program, part = self.program, self._part
         body = [
-            *(self._variable(number, v) for number, v in enumerate(program.variables)),
+            *(self._variable(number, v) for number, v in enumerate(program.variables) if self._has(v)),
             *self._used_lists(),
             "",
-            *map(self._alias, program.aliases),
-            *(line for kernel in program.kernels for line in (*_Body(self, kernel).lines(), "")),
-            *(line for function in program.functions for line in (*_Body(self, function).lines(), "")),
+            *(self._alias(alias) for alias in program.aliases if alias.name in part.defined),
+            *(
+                line
+                for o in program.kernels_and_functions
+                if o.name in part.defined
+                for line in (*_Body(self, o).lines(), "")
+            ),
+            *(
+                line
+                for function in program.functions
+                if function.name in part.available
+                for line in (*_Body(self, _available(function)).lines(), "")
+            ),
+            *(self._declaration(name) for name in sorted(part.declared) if name not in program.variable),
             *_INTRINSICS,
         ]
         named = list(self._named_metadata())
-        in_comdats: list[Variable | Function | Kernel] = [*program.variables, *program.functions, *program.kernels]
         return "\n".join(
             [
                 "; ModuleID = 'generated } {'",
@@ -118,12 +132,12 @@ class _Module:
                 *(
                     f"{_TYPE.format(number)} = type {{ [{v.count} x {_element(v)}] }}"
                     for number, v in enumerate(program.variables)
-                    if "named_type" in v.traits
+                    if "named_type" in v.traits and self._has(v)
                 ),
                 *(
-                    f"${spelled(s.name, needlessly=self._needlessly)} = comdat any"
-                    for s in in_comdats
-                    if "comdat" in s.traits
+                    f"${spelled(program.written(s.name), needlessly=self._needlessly)} = comdat any"
+                    for s in program.symbol.values()
+                    if not isinstance(s, Alias) and "comdat" in s.traits and s.name in part.defined
                 ),
                 *body,
                 "",
@@ -135,7 +149,23 @@ class _Module:
             ]
         )
 
+    def _has(self, v: Variable) -> bool:
+        return v.name in self._part.defined | self._part.available | self._part.declared
+
+    def _declaration(self, name: str) -> str:
+        """Of a function or alias."""
+        symbol = self.program.symbol[name]
+        linkage = "extern_weak " if isinstance(symbol, Function) and "extern_weak" in symbol.traits else ""
+        return f"declare {linkage}i32 {self.symbol(name)}(i32, i32)"
+
     def _variable(self, number: int, v: Variable) -> str:
+        if v.name in self._part.available:
+            v = _available(v)
+        is_declared = v.name in self._part.declared
+        if is_declared:
+            v = replace(
+                v, linkage="extern_weak" if "extern_weak" in v.traits else "external", traits=v.traits & _TYPE_TRAITS
+            )
         words = [v.linkage] if v.linkage else []
         words += [w for w in ("dso_local", "hidden", "unnamed_addr") if w in v.traits and v.linkage != "external"]
         if v.space != "generic":
@@ -144,7 +174,7 @@ class _Module:
         words.append("constant" if "constant" in v.traits else "global")
         count = 0 if v.role is Role.DYNAMIC else v.count
         type_ = f"[{count} x {_element(v)}]"
-        value = self._initial_value(v)
+        value = "" if is_declared else self._initial_value(v)
         if "named_type" in v.traits:
             if value not in ("zeroinitializer", "undef", ""):
                 value = f"{{ {type_} {value} }}"
@@ -170,7 +200,11 @@ class _Module:
 
     def _used_lists(self) -> Iterator[str]:
         for trait, name in (("used", "llvm.used"), ("compiler_used", "llvm.compiler.used")):
-            elements = [self.generic_pointer(v.name, 0) for v in self.program.variables if trait in v.traits]
+            elements = [
+                self.generic_pointer(v.name, 0)
+                for v in self.program.variables
+                if trait in v.traits and v.name in self._part.defined
+            ]
             if elements:
                 yield (
                     f"@{name} = appending global [{len(elements)} x ptr] [{', '.join(elements)}], "
@@ -184,6 +218,8 @@ class _Module:
     def _named_metadata(self) -> Iterator[str]:
         annotations = []
         for kernel in self.program.kernels:
+            if kernel.name not in self._part.defined:
+                continue
             symbol = self.symbol(kernel.name)
             if "annotated" in kernel.traits:
                 annotations.append(self.node(f'!{{ptr {symbol}, !"kernel", i32 1}}'))
@@ -394,8 +430,7 @@ class _Body:
         shifted = self.value(f"lshr i64 {raw}, {bits}")
         return self.value(f"trunc i64 {shifted} to i32")
 
-    def _guarded(self, make_callee: object, annotation: str) -> None:
-        assert callable(make_callee)
+    def _guarded(self, make_callee: Callable[[], str], annotation: str) -> None:
         self._number += 1
         inner, after = f"call{self._number}", f"after{self._number}"
         condition = self.value(f"icmp ne i32 {self.n}, 0")
@@ -442,6 +477,15 @@ class _Body:
         offset = 1 if "offset" in variable.traits else 0
         target = self.module.generic_pointer(assignment.target, offset)
         self.add(f"store {target}, {self.module.pointer_type(assignment.pointers)} {place}, align 8")
+
+
+@overload
+def _available(symbol: Function) -> Function: ...
+@overload
+def _available(symbol: Variable) -> Variable: ...
+def _available(symbol: Function | Variable) -> Function | Variable:
+    """The symbol as another module has it for optimisation only."""
+    return replace(symbol, linkage="available_externally", traits=symbol.traits - {"comdat", "used", "compiler_used"})
 
 
 def _element(v: Variable) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tests.generated.description import (
     DEPTH,
@@ -34,8 +35,8 @@ _PARAMETERS = "(.param .b32 x.in, .param .b32 n.in)".replace(".in", "$in")
 _PROTOTYPE = "(.param .b32 _) _ (.param .b32 _, .param .b32 _)"
 
 
-def render(program: Program) -> str:
-    """The program as a module.
+def render(program: Program, module: int = 0) -> str:
+    """One of the program's modules.
 
     Traits of programs: `comments` between statements, `crowded` (several statements a line). Of functions and kernels:
     `shadows` (has a register that is called like a variable); of functions: `declared_twice` (in
@@ -43,24 +44,34 @@ def render(program: Program) -> str:
     `generic(v)`), `bytes` (in bytes in place of words), `joined` (in one statement with the next), `unsized` (without a
     number of elements), `offset` (pointers to the second element).
     """
-    return _Module(program).text()
+    return _Module(program, module).text()
 
 
 class _Module:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, module: int) -> None:
         self.program = program
+        self._part = program.parts(module)
+
+    def name(self, name: str) -> str:
+        return self.program.written(name)
 
     def text(self) -> str:
-        program = self.program
+        program, part = self.program, self._part
+        kernels = [kernel for kernel in program.kernels if kernel.name in part.defined]
+        functions = [function for function in program.functions if function.name in part.defined]
+        aliases = [alias for alias in program.aliases if alias.name in part.defined]
+        others: tuple[Function | Alias, ...] = (*program.functions, *program.aliases)
+        declared = [s for s in others if s.name in part.declared]
         statements = [
-            *(f"{_signature(f)};" for f in program.functions),
-            *(f"{_signature(f)};" for f in program.functions if "declared_twice" in f.traits),
-            *(f"{_linkage(a.linkage)}.func (.param .b32 y$out) {a.name}{_PARAMETERS};" for a in program.aliases),
+            *(f"{self.signature(f)};" for f in functions),
+            *(f"{self.signature(f)};" for f in functions if "declared_twice" in f.traits),
+            *(f"{self.signature(a)};" for a in aliases),
+            *(f"{self.signature(s, 'extern')};" for s in declared),
             *self._variables(),
-            *(_Body(self, kernel).text() for kernel in program.kernels[::2]),
-            *(_Body(self, function).text() for function in program.functions),
-            *map(_alias, program.aliases),
-            *(_Body(self, kernel).text() for kernel in program.kernels[1::2]),
+            *(_Body(self, kernel).text() for kernel in kernels[::2]),
+            *(_Body(self, function).text() for function in functions),
+            *(f".alias {self.name(a.name)}, {self.name(a.aliasee)};" for a in aliases),
+            *(_Body(self, kernel).text() for kernel in kernels[1::2]),
         ]
         if "comments" in program.traits:
             statements = [f'/* {i}; {{ */ {s} // }} "; .visible .entry' for i, s in enumerate(statements)]
@@ -79,11 +90,18 @@ class _Module:
             ]
         )
 
+    def signature(self, function: Function | Alias, linkage: str | None = None) -> str:
+        word = function.linkage if linkage is None else linkage
+        return f"{_linkage(word)}.func (.param .b32 y$out) {self.name(function.name)}{_PARAMETERS}"
+
     def _variables(self) -> Iterator[str]:
         joined = ""
-        variables = self.program.variables
+        for v in self.program.variables:
+            if v.name in self._part.declared:
+                yield f"{_declaration(replace(v, linkage='extern'))} {self.name(v.name)}[{_elements(v)}];"
+        variables = [v for v in self.program.variables if v.name in self._part.defined]
         for v, following in zip(variables, (*variables[1:], None)[: len(variables)], strict=True):
-            joined += _declarator(v) if joined else f"{_declaration(v)} {_declarator(v)}"
+            joined += self._declarator(v) if joined else f"{_declaration(v)} {self._declarator(v)}"
             if "joined" in v.traits and following and _declaration(v) == _declaration(following):
                 joined += ", "
                 continue
@@ -93,17 +111,29 @@ class _Module:
     def space(self, name: str) -> str:
         return self.program.variable[name].space
 
+    def _declarator(self, v: Variable) -> str:
+        name = self.name(v.name)
+        if v.role is Role.DYNAMIC:
+            return f"{name}[]"
+        if v.holds_addresses:
+            value = ", ".join(self._address(v, target) for target in v.targets)
+        elif _in_bytes(v):
+            value = ", ".join(str(byte) for word in v.words for byte in word.to_bytes(4, "little"))
+        else:
+            value = ", ".join(map(str, v.words))
+        if not value:
+            return f"{name}[{_elements(v)}]"
+        return f"{name}[{'' if 'unsized' in v.traits else _elements(v)}] = {{{value}}}"
+
+    def _address(self, v: Variable, target: str) -> str:
+        name = self.name(target)
+        if "generic_address" in v.traits and v.role is Role.POINTERS:
+            name = f"generic({name})"
+        return f"{name}+4" if "offset" in v.traits else name
+
 
 def _linkage(word: str) -> str:
     return f".{word} " if word else ""
-
-
-def _signature(function: Function) -> str:
-    return f"{_linkage(function.linkage)}.func (.param .b32 y$out) {function.name}{_PARAMETERS}"
-
-
-def _alias(alias: Alias) -> str:
-    return f".alias {alias.name}, {alias.aliasee};"
 
 
 def _in_bytes(v: Variable) -> bool:
@@ -115,27 +145,8 @@ def _declaration(v: Variable) -> str:
     return f"{_linkage(v.linkage)}.{v.space} .align {v.alignment} {type_}"
 
 
-def _declarator(v: Variable) -> str:
-    if v.role is Role.DYNAMIC:
-        return f"{v.name}[]"
-    size = v.size if _in_bytes(v) else v.count
-    if v.holds_addresses:
-        offset = 4 if "offset" in v.traits else 0
-        value = ", ".join(_address(v, t, offset) for t in v.targets)
-    elif _in_bytes(v):
-        value = ", ".join(str(byte) for word in v.words for byte in word.to_bytes(4, "little"))
-    else:
-        value = ", ".join(map(str, v.words))
-    if not value:
-        return f"{v.name}[{size}]"
-    return f"{v.name}[{'' if 'unsized' in v.traits else size}] = {{{value}}}"
-
-
-def _address(v: Variable, target: str, offset: int) -> str:
-    plus = f"+{offset}" if offset else ""
-    return (
-        f"generic({target}){plus}" if "generic_address" in v.traits and v.role is Role.POINTERS else f"{target}{plus}"
-    )
+def _elements(v: Variable) -> int:
+    return v.size if _in_bytes(v) else v.count
 
 
 class _Body:
@@ -174,10 +185,10 @@ class _Body:
     def _header(self) -> str:
         owner = self.owner
         if isinstance(owner, Function):
-            return _signature(owner)
+            return self.module.signature(owner)
         bounds = f"\n.maxntid {THREADS}, 1, 1" if {"maxntid", "minnctapersm"} & owner.traits else ""
         bounds += "\n.minnctapersm 2" if "minnctapersm" in owner.traits else ""
-        return f"{_linkage(owner.linkage)}.entry {owner.name}(.param .u64 p$in){bounds}"
+        return f"{_linkage(owner.linkage)}.entry {self.name(owner.name)}(.param .u64 p$in){bounds}"
 
     def _kernel(self, kernel: Kernel) -> None:
         self.add("ld.param.u64 %rd1, [p$in]; cvta.to.global.u64 %rd1, %rd1; mov.u32 %t, %tid.x;")
@@ -187,7 +198,7 @@ class _Body:
         else:
             self.add(f"mov.u32 %n, {kernel.depth};")
         for counter in kernel.counters:
-            self.add(f"ld.global.u32 %r1, [{counter}]; add.u32 %x, %x, %r1;")
+            self.add(f"ld.global.u32 %r1, [{self.name(counter)}]; add.u32 %x, %x, %r1;")
         for shared in self.program.shared_memory(kernel):
             self._place(shared, "%t")
             self.add("mul.lo.u32 %r1, %t, 7; st.shared.u32 [%rd3], %r1;")
@@ -198,6 +209,9 @@ class _Body:
             self._assign(assignment)
         self.add("ld.param.u64 %rd1, [p$in]; cvta.to.global.u64 %rd1, %rd1;")
         self.add("mad.wide.u32 %rd2, %t, 4, %rd1; st.global.u32 [%rd2], %x; ret;")
+
+    def name(self, name: str) -> str:
+        return self.module.name(name)
 
     def add(self, line: str) -> None:
         self._lines.append(f"\t{line}")
@@ -211,12 +225,12 @@ class _Body:
             self._step(step)
         if "shadows" in self.owner.traits:
             # Not a function's name: ptxas 13.5 can then lose that function ("Undefined reference").
-            name = self.program.variables[0].name
+            name = self.name(self.program.variables[0].name)
             self.add(f"{{ .reg .b32 {name}; mov.b32 {name}, %x; mov.b32 %x, {name}; }}")
 
     def _place(self, variable: str, index: str, scale: int = 4) -> None:
         """Makes `%rd3` the address of an element."""
-        self.add(f"mov.u64 %rd3, {variable}; mad.wide.u32 %rd3, {index}, {scale}, %rd3;")
+        self.add(f"mov.u64 %rd3, {self.name(variable)}; mad.wide.u32 %rd3, {index}, {scale}, %rd3;")
 
     def _step(self, step: Step) -> None:
         program = self.program
@@ -227,17 +241,18 @@ class _Body:
             case Division(kind, value):
                 self._division(kind, value)
             case Call(function, guarded=False):
-                self._call(function, "%n", "")
+                self._call(self.name(function), "%n", "")
             case Call(function):
-                self._guarded(function, "")
+                self._guarded(self.name(function), "")
             case CallPointer(table, offset, annotated):
                 self.add(f"add.u32 %r1, %x, {offset}; rem.u32 %r1, %r1, {program.variable[table].count};")
                 self._place(table, "%r1", 8)
                 self.add(f"ld.{self.module.space(table)}.u64 %rd4, [%rd3];")
                 targets = dict.fromkeys(program.pointees(table)) if annotated else {}
-                self._guarded("%rd4", ", ".join(targets) or _PROTOTYPE, listed=bool(targets))
+                self._guarded("%rd4", ", ".join(map(self.name, targets)) or _PROTOTYPE, listed=bool(targets))
             case CallEither(first, second):
-                self.add(f"and.b32 %r1, %x, 1; setp.ne.u32 %q1, %r1, 0; mov.u64 %rd4, {first}; mov.u64 %rd5, {second};")
+                self.add(f"and.b32 %r1, %x, 1; setp.ne.u32 %q1, %r1, 0; mov.u64 %rd4, {self.name(first)};")
+                self.add(f"mov.u64 %rd5, {self.name(second)};")
                 self.add("selp.b64 %rd4, %rd4, %rd5, %q1;")
                 self._guarded("%rd4", _PROTOTYPE)
             case Lookup(table, index):
@@ -247,7 +262,7 @@ class _Body:
                     self._place(table, "%r1")
                     self.add(f"ld.{space}.u32 %r2, [%rd3]; xor.b32 %x, %x, %r2;")
                 else:
-                    self.add(f"ld.{space}.u32 %r2, [{table}+{4 * index}]; xor.b32 %x, %x, %r2;")
+                    self.add(f"ld.{space}.u32 %r2, [{self.name(table)}+{4 * index}]; xor.b32 %x, %x, %r2;")
             case Follow(pointers):
                 self._follow(pointers)
             case Update(slots, factor):
@@ -255,7 +270,7 @@ class _Body:
                 self._place(slots, "%t")
                 self.add(f"ld.{space}.u32 %r1, [%rd3]; mad.lo.u32 %x, %r1, {factor}, %x; st.{space}.u32 [%rd3], %x;")
             case Count(counter, mask):
-                self.add(f"and.b32 %r1, %x, {mask}; atom.global.add.u32 %r2, [{counter}], %r1;")
+                self.add(f"and.b32 %r1, %x, {mask}; atom.global.add.u32 %r2, [{self.name(counter)}], %r1;")
             case Scratch(size):
                 self._scratch(size)
             case Exchange(shared, distance):
@@ -331,7 +346,7 @@ class _Body:
     def _assign(self, assignment: Assignment) -> None:
         variable = self.program.variable[assignment.pointers]
         offset = 4 if "offset" in variable.traits else 0
-        self.add(f"mov.u64 %rd4, {assignment.target}; add.u64 %rd4, %rd4, {offset};")
+        self.add(f"mov.u64 %rd4, {self.name(assignment.target)}; add.u64 %rd4, %rd4, {offset};")
         if "generic_address" in variable.traits and variable.role is Role.POINTERS:
             self.add(f"cvta.{self.module.space(assignment.target)}.u64 %rd4, %rd4;")
-        self.add(f"st.{variable.space}.u64 [{assignment.pointers}+{8 * assignment.index}], %rd4;")
+        self.add(f"st.{variable.space}.u64 [{self.name(assignment.pointers)}+{8 * assignment.index}], %rd4;")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import parcubin
-from tests.generated.compiled import compile_split, compile_whole, static_differences, text_of
+from tests.generated.compiled import compile_split, compile_whole, static_differences, texts_of
 from tests.generated.description import Alias, Function, Kernel, Program, Variable, named_by
 from tests.generated.draw import draw
 
@@ -133,7 +133,7 @@ def main() -> int:
             return 0
         kind = wrong[:20]
         smaller = reduced(program, lambda candidate: failure(candidate, compiler).startswith(kind))
-        print(text_of(smaller))
+        print(*texts_of(smaller), sep="\n")
         print(failure(smaller, compiler))
         return 1
 

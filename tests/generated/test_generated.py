@@ -14,7 +14,7 @@ import pytest
 
 import parcubin
 from tests.conftest import ROOT
-from tests.generated.compiled import Split, compile_split, compile_whole, static_differences, text_of
+from tests.generated.compiled import Split, compile_split, compile_whole, static_differences, texts_of
 from tests.generated.description import Format, Role, Step
 from tests.generated.draw import draw
 from tests.generated.reduce import reduced
@@ -66,10 +66,12 @@ def test_everything_is_drawn(format_: Format) -> None:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_a_seed_gives_the_same_program_everywhere(format_: Format) -> None:
     code = (
-        "import hashlib; from tests.generated.compiled import text_of; from tests.generated.draw import draw; "
-        f"print(hashlib.sha256(''.join(text_of(draw(s, '{format_}')) for s in range(20)).encode()).hexdigest())"
+        "import hashlib; from tests.generated.compiled import texts_of; from tests.generated.draw import draw; "
+        f"texts = [t for seed in range(20) for t in texts_of(draw(seed, '{format_}'))]; "
+        "print(hashlib.sha256(''.join(texts).encode()).hexdigest())"
     )
-    here = hashlib.sha256("".join(text_of(draw(s, format_)) for s in range(20)).encode()).hexdigest()
+    texts = [text for seed in range(20) for text in texts_of(draw(seed, format_))]
+    here = hashlib.sha256("".join(texts).encode()).hexdigest()
     environment = {**os.environ, "PYTHONHASHSEED": "5"}
     there = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
@@ -85,4 +87,4 @@ def test_programs_are_reduced(format_: Format) -> None:
     assert len(smaller.kernels) == 1
     assert len(smaller.kernels[0].steps) == 1
     assert not smaller.functions + smaller.aliases + smaller.variables
-    assert len(text_of(smaller)) < len(text_of(program))
+    assert len(texts_of(smaller)[0]) < len(texts_of(program)[0])

@@ -294,6 +294,14 @@ def test_modules_that_need_each_other(compiled: Compile) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+def test_weak_shared_memory_that_another_module_uses(compiled: Compile) -> None:
+    first = module(".weak .shared .align 4 .u32 s[32];\n", kernel("k1", "st.shared.u32 [s], %r1;"))
+    second = module(".extern .shared .align 4 .u32 s[32];\n", kernel("k2", "st.shared.u32 [s+4], %r1;"))
+    program = compiled(first, second)
+    assert {name: k.shared_bytes for name, k in program.kernels.items()} == {"k1": 128, "k2": 128}
+
+
+@pytest.mark.usefixtures("alone")
 def test_extern_array_without_a_size(compiled: Compile) -> None:
     """Where its size is known, kernels can be compiled with -ewp, which refuses an array without one."""
     user = module(".extern .global .align 4 .b8 v[];\n", kernel("k1", READ.format("v+8")))
@@ -338,6 +346,23 @@ def test_names_alike_in_two_modules(compiled: Compile, tools: Tools) -> None:
     assert without_addresses[0] == without_addresses[1]
     values = {s.name: s.size for s in read_cubin(program.cubin).defined if s.kind == "global"}
     assert values == {"v": 4, "v__2": 4, "$str": 2, "$str__2": 2}
+
+
+@pytest.mark.usefixtures("alone")
+def test_shared_variable_of_a_name_that_means_something_else_in_another_module(compiled: Compile) -> None:
+    first = module(
+        ".visible .shared .align 4 .u32 $v[8];\n",
+        function("f", "st.shared.u32 [$v], %r1;"),
+        kernel("a", CALL.format("f")),
+    )
+    second = module(
+        ".global .align 4 .u32 $v;\n",
+        prototype("f", ".extern "),
+        kernel("b", ADD.format("$v") + CALL.format("f")),
+        kernel("c", READ.format("$v")),
+    )
+    linked = compiled(first, second, output="cubin")
+    assert {name: k.shared_bytes for name, k in linked.kernels.items()} == {"a": 32, "b": 32, "c": 0}
 
 
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:

@@ -47,6 +47,10 @@ class PtxPart:
         symbols = self.outline.symbols
         return (self.define | self.declare).union(*(symbols[name].references for name in self.define))
 
+    def new_name(self, name: str) -> str:
+        """What other shards call the symbol."""
+        return self.rename.get(name, name)
+
     def is_local(self, name: str) -> bool:
         """Whether the name means nothing to other modules."""
         return self.outline.symbols[name].binding is Binding.LOCAL and name not in self.rename
@@ -134,10 +138,10 @@ class _Shard:
     def __init__(self, parts: Sequence[PtxPart], exports: Set[str]) -> None:
         self._definer = _definers(parts)
         # ptxas needs no declaration of a variable after its definition, and warns of one before it.
-        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(n, p) is not p for n in p.held))
+        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(p.new_name(n), p) is not p for n in p.held))
         self._exports = frozenset(exports) | _aliasees(parts, exports)
         self._known: set[str] = set()
-        self._taken = {p.rename.get(n, n) for p in parts for n in p.held if not p.is_local(n)}
+        self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
@@ -190,7 +194,7 @@ class _Shard:
             is_known: the shard has a declaration of the symbol already.
         """
         name = piece.symbol
-        definer = part if part.is_local(name) else self._definer.get(name)
+        definer = part if part.is_local(name) else self._definer.get(part.new_name(name))
         if piece.variable is not None:
             return self._statement_of_variable(part, piece, definer, is_known=is_known)
         if definer is None:
@@ -248,13 +252,14 @@ class _Shard:
 
 
 def _definers(parts: Sequence[PtxPart]) -> Mapping[str, PtxPart]:
-    """For each name that means the same to all modules and that one of them defines: the part whose definition counts,
-    in this shard or in another."""
+    """For each new name that means the same to all modules and that one of them defines: the part whose definition
+    counts, in this shard or in another."""
     found: dict[str, PtxPart] = {}
     for part in parts:
         for name in part.define | part.declare:
-            if not part.is_local(name) and (name not in found or _rank(part, name) > _rank(found[name], name)):
-                found[name] = part
+            new = part.new_name(name)
+            if not part.is_local(name) and (new not in found or _rank(part, name) > _rank(found[new], name)):
+                found[new] = part
     return found
 
 
