@@ -182,5 +182,3 @@ def test_full_debug_info(compare: Comparer, debug_info: str, tmp_path: Path, out
         # Each module's PTX, which machine code is traced back to, has a section of its own; -ewp has one for all.
         texts = set(re.findall(r"\.nv_debug_ptx_txt\S*", listing))
         assert len(texts) == (program.report.shards if output == "cubin" else 1)
-            program.report.shards if output == "cubin" else 1
-        )
