@@ -14,6 +14,9 @@ from parcubin.model import Emit
 from parcubin.split.grouping import drawn
 from tests.inspect.cuda_tools import Tools
 from tests.split.comparison import Comparer
+from tests.split.ptx_samples import CALL, CALL_POINTER, prototype
+from tests.split.ptx_samples import kernel as ptx_kernel
+from tests.split.ptx_samples import module as ptx_module
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
 from tests.whole_program import whole_program_ptx
 
@@ -94,6 +97,24 @@ def test_pointers_to_functions_stay_in_one_module(compare: Comparer, tmp_path: P
     assert [set(module.info.kernels) for module in modules] == [{"a", "z"}, {"m"}]
 
 
+def test_pointers_to_functions_of_two_formats_are_plain(compare: Comparer, tmp_path: Path) -> None:
+    """LLVM IR and PTX cannot be in one shard, and a pointer may come from the other; so may what is called by name."""
+    llvm = HEADER + function("f", linkage="") + kernel("takes", "  store ptr @f, ptr %p\n") + kernel("bystander")
+    ptx = ptx_module(
+        prototype("f", ".extern "),
+        ptx_kernel("calls", "ld.global.u64 %rd2, [%rd1];" + CALL_POINTER.format("%rd2")),
+        ptx_kernel("calls_by_name", CALL.format("f")),
+        ptx_kernel("ptx_bystander", ""),
+    )
+    assert kinds(modules_of(compare, tmp_path / "kept", llvm, ptx)) == {
+        "takes": CubinKind.PLAIN,
+        "calls": CubinKind.PLAIN,
+        "calls_by_name": CubinKind.PLAIN,
+        "bystander": CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
+        "ptx_bystander": CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
+    }
+
+
 def test_dynamic_shared_memory_has_a_name_of_its_own_in_each_plain_module(compare: Comparer, tmp_path: Path) -> None:
     """Of two plain modules that call it alike, the linker takes the first's alignment for both."""
     modules = [
@@ -162,4 +183,8 @@ def test_full_debug_info(compare: Comparer, debug_info: str, tmp_path: Path, out
         assert {module.kind for module in modules} == {CubinKind.PLAIN}
     for cubin in compare.cubins_of(program):
         (tmp_path / "debug.cubin").write_bytes(cubin)
-        assert ".debug_info" in compare.tools.run("cuobjdump", "-elf", str(tmp_path / "debug.cubin"))
+        listing = compare.tools.run("cuobjdump", "-elf", str(tmp_path / "debug.cubin"))
+        assert ".debug_info" in listing
+        # Each module's PTX, which machine code is traced back to, has a section of its own; -ewp has one for all.
+        texts = set(re.findall(r"\.nv_debug_ptx_txt\S*", listing))
+        assert len(texts) == (program.report.shards if output == "cubin" else 1)
