@@ -157,7 +157,7 @@ class CompileShard:
                     other_pointers=self.other_pointers,
                 )
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
-                text = _with_own_dynamic_shared_memory(ptx.text, summary) if why_plain else ptx.text
+                text = _with_own_dynamic_shared_memory(ptx.text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
@@ -289,8 +289,8 @@ class LinkResult:
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
-    """Gives dynamic shared memory names of the shard's own. Of two `-c` modules that call it alike and align it
-    differently, the linker takes the first's alignment for both."""
+    """Gives dynamic shared memory names of the shard's own. Of two modules that call it alike and align it differently,
+    compiled with `-c` or deferred, the linker takes the first's alignment for both."""
     names = [v.name for v in summary.variables if v.linkage == "extern" and v.space == "shared"]
     if not names:
         return text
