@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from parcubin.cli.compile import emit_for
+from parcubin.cli.compile import emit_for, memory_size
 from parcubin.cli.main import app
 from parcubin.errors import InputError, ParcubinError, PtxSyntaxError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Target
@@ -60,6 +60,7 @@ def program(**changes: Any) -> SimpleNamespace:
         "jobs": 1,
         "provider": "subprocess",
         "wall_s": 1.5,
+        "peak_memory": 123_000_000,
         "stages": {"parse": 0.1, "optimize": 0.5, "emit": 0.4, "assemble": 0.9, "link": 0.01},
         "warnings": (),
         "slowest": ((("axpy",), 0.9), (("dot", "sum"), 0.4)),
@@ -102,6 +103,13 @@ def test_existing_folder_is_a_bundle(tmp_path: Path) -> None:
     assert emit_for(str(folder)) == "bundle"
 
 
+@pytest.mark.parametrize(
+    ("text", "size"), [("4096", 4096), ("512M", 512 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("2TB", 2 << 40)]
+)
+def test_size_of_memory(text: str, size: int) -> None:
+    assert memory_size(text) == size
+
+
 def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"model\.o"):
         emit_for("model.o")
@@ -119,7 +127,10 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
     out = tmp_path / "out.cubin"
     flags = "-j 3 --provider nvjitlink -O1 --lineinfo -g --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
     more = "--no-split --keep-going --keep shards --driver 12.4"
-    result = run("compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split())
+    limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
+    result = run(
+        "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
+    )
     assert result.exit_code == 0, result.output
     assert {**compiler.created, "progress": None} == {
         "target": "sm_90a",
@@ -127,6 +138,8 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "provider": "nvjitlink",
         "driver": "12.4",
         "progress": None,
+        "max_memory": 3 << 29,
+        "nice": 7,
     }
     assert compiler.called == {
         "inputs": [Path("a.ll"), Path("b.ptx")],
@@ -143,6 +156,8 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "keep_going": True,
         "split": False,
         "keep": Path("shards"),
+        "timeout": 2.5,
+        "total_timeout": 60,
     }
     assert out.read_bytes() == b"written"
     assert compiler.closed
@@ -167,6 +182,7 @@ def test_json_is_all_of_standard_output(compiler: FakeCompiler, tmp_path: Path) 
     assert printed["provider"] == "subprocess"
     assert printed["output"] == str(out)
     assert printed["wall_s"] == 1.5
+    assert printed["peak_memory"] == 123_000_000
     assert list(printed["stages"]) == ["parse", "optimize", "emit", "assemble", "link"]
     assert printed["warnings"] == ["one shard is compiled with -c"]
     assert "one shard is compiled with -c" in result.stderr
@@ -259,6 +275,8 @@ def test_target_that_is_not_one_is_wrong_usage(tmp_path: Path) -> None:
         ["compile", "a.ll", "--arch", "sm_80"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "-O", "4"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "-j", "0"],
+        ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--max-memory", "much"],
+        ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--nice", "-1"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--emit", "elf"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "no/such/folder/out.cubin"],
         ["inspect"],

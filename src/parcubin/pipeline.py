@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -13,9 +12,11 @@ from types import TracebackType
 from typing import Self
 
 from parcubin.errors import (
+    CompilationTimeoutError,
     InputError,
     InternalCompilerError,
     LinkCheckError,
+    OutOfMemoryError,
     ParcubinError,
     SeveralInputsError,
     ToolchainError,
@@ -45,6 +46,7 @@ from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.driver import parse_release
 from parcubin.toolchain.locate import find, find_libdevice
+from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import (
     AskVersions,
     CompileShard,
@@ -54,7 +56,9 @@ from parcubin.workers.jobs import (
     PrintShard,
     ShardResult,
 )
-from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
+from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
+from parcubin.workers.machine import available_cores
+from parcubin.workers.pool import JobGroup, WorkerPool
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
@@ -68,6 +72,9 @@ def compile(  # noqa: A001 - what it does
     jobs: int | None = None,
     provider: str = "auto",
     keep_going: bool = False,
+    timeout: float | None = None,
+    total_timeout: float | None = None,
+    max_memory: int | None = None,
 ) -> Program:
     """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
 
@@ -80,12 +87,22 @@ def compile(  # noqa: A001 - what it does
         jobs: worker processes; as many as cores by default.
         provider: the compilation provider; `"auto"` takes the best that the machine has.
         keep_going: see `Compiler.compile`.
+        timeout: see `Compiler.compile`.
+        total_timeout: see `Compiler.compile`.
+        max_memory: see `Compiler`.
 
     Raises:
         ParcubinError: see `parcubin.errors`.
     """
-    with Compiler(target, jobs=jobs, provider=provider) as compiler:
-        return compiler.compile(inputs, options=options, output=output, keep_going=keep_going)
+    with Compiler(target, jobs=jobs, provider=provider, max_memory=max_memory) as compiler:
+        return compiler.compile(
+            inputs,
+            options=options,
+            output=output,
+            keep_going=keep_going,
+            timeout=timeout,
+            total_timeout=total_timeout,
+        )
 
 
 class Compiler:
@@ -101,31 +118,51 @@ class Compiler:
         force: bool = False,
         driver: str | None = None,
         progress: ProgressCallback | None = None,
+        max_memory: int | None = None,
+        nice: int = 0,
     ) -> None:
         """Starts the workers.
 
         Args:
             target: `"sm_90a"`.
-            jobs: worker processes; as many as cores by default. The output does not depend on it.
+            jobs: worker processes; by default as many as this process may use cores. The output does not depend on it.
+                Under GNU make, each of its jobs takes a token of make's jobserver.
             provider: the compilation provider; `"auto"` takes the best that the machine has.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
             driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
             progress: called, from the thread that compiles, with each step forward.
+            max_memory: bytes that the workers and their compilers may take together; by default what the machine, or
+                this process's control group, has. Fewer jobs run at a time where more would not fit. One always runs.
+            nice: what is added to the niceness of the workers.
 
         Raises:
-            UsageError: `target` is not a target's name, `driver` not a release, or `jobs` not positive.
+            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory` or `nice` is
+                not positive.
         """
         self.target = target if isinstance(target, Target) else Target(target)
         if jobs is not None and jobs < 1:
             raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
+        if max_memory is not None and max_memory < 1:
+            raise UsageError(f"The memory for the workers is at least 1 byte, not {max_memory}.")
+        if nice < 0:
+            raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
         self._provider = provider
         self._paths = paths
         self._force = force
         self._driver = driver
         self._driver_release = parse_release(driver) if driver else None
         self._progress = progress
-        self._pool = WorkerPool(jobs or available_cores())
+        self._max_memory = max_memory
+        self._nice = nice
+        self._warnings: tuple[str, ...] = ()
+        tokens = None
+        try:
+            tokens = jobserver()
+        except JobserverUnavailableError as error:
+            if jobs is None:
+                jobs, self._warnings = 1, (error.message,)
+        self._pool = WorkerPool(jobs or available_cores(), max_memory=max_memory, nice=nice, jobserver=tokens)
 
     def compile(
         self,
@@ -136,6 +173,8 @@ class Compiler:
         keep_going: bool = False,
         split: bool = True,
         keep: str | PathLike[str] | None = None,
+        timeout: float | None = None,
+        total_timeout: float | None = None,
     ) -> Program:
         """Compiles one program.
 
@@ -148,14 +187,27 @@ class Compiler:
             keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
             split: False compiles the program as a whole.
             keep: a folder for every shard's PTX, module and log.
+            timeout: seconds that one shard may take. A shard that takes longer is ended and its kernels are compiled
+                apart, so that those at fault are found; then it is a failure as any other.
+            total_timeout: seconds that the whole compile may take. What is not compiled then fails; with `keep_going`
+                the rest is the program.
 
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
         if output not in _PLAN_KIND:
             raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(_PLAN_KIND)}.")
-        build = self._build(inputs, options or CompilationOptions())
-        build = replace(build, keep_going=keep_going, split=split, keep=Path(keep) if keep is not None else None)
+        for limit in (timeout, total_timeout):
+            if limit is not None and not limit > 0:
+                raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        build = replace(
+            self._build(inputs, options or CompilationOptions()),
+            keep_going=keep_going,
+            split=split,
+            keep=Path(keep) if keep is not None else None,
+            timeout=timeout,
+            total_timeout=total_timeout,
+        )
         return build.run(output)
 
     def _build(self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions) -> _Build:
@@ -202,6 +254,8 @@ class Compiler:
             force=self._force,
             driver=self._driver,
             progress=self._progress,
+            max_memory=self._max_memory,
+            nice=self._nice,
         )
 
     def select_provider(self, output: Emit) -> Selection | None:
@@ -236,14 +290,18 @@ class _Build:
     keep_going: bool = False
     split: bool = True
     keep: Path | None = None
+    timeout: float | None = None
+    total_timeout: float | None = None
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
+    pool: JobGroup = field(init=False)
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
+        self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        versions = self.compiler._pool.submit(AskVersions(provider))
+        versions = self.pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
         form: Emit = "bundle" if no_linker else output
@@ -270,7 +328,7 @@ class _Build:
 
     def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
         """The shards as text, not compiled."""
-        pool = self.compiler._pool
+        pool = self.pool = self.compiler._pool.group()
         modules = self._read()
         ptx_version, _ = pool.submit(AskVersions(None)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
@@ -310,7 +368,7 @@ class _Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.compiler._pool, debug_info=self.options.debug_info)
+        modules = read_modules(sources, self.pool, debug_info=self.options.debug_info)
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -345,9 +403,10 @@ class _Build:
             if self.split and narrowed - halved:
                 halved |= narrowed
                 continue
+            failures = [(j.job, failed[j.job]) for j in jobs if j.job in failed]
             if self.keep is not None:
-                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
-            self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
+                keep_failed_shards(self.keep, [job for job, error in failures if not _is_late(error)])
+            self._give_up_unless_keep_going(_with_one_for_late([error for _, error in failures]))
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
                 once |= survivors
@@ -359,7 +418,7 @@ class _Build:
                 jobs=tuple(j for j in jobs if j.job in done),
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
-                failures=(*modules.failures, *(failed[j.job] for j in jobs if j.job in failed)),
+                failures=(*modules.failures, *_with_one_for_late([error for _, error in failures])),
             )
 
     def _jobs(
@@ -374,7 +433,9 @@ class _Build:
         suspects = known.suspects(jobs)
         if not suspects:
             return jobs
-        lowerings = {j.job: self.compiler._pool.submit(replace(j.job, provider=None)) for j in suspects}
+        lowerings = {
+            j.job: self.pool.submit(replace(j.job, provider=None), size=j.cost, timeout=self.timeout) for j in suspects
+        }
         uses: dict[CompileShard, list[Use]] = {}
         for suspect in suspects:
             try:
@@ -395,7 +456,10 @@ class _Build:
     def _is_narrowed(self, error: ParcubinError | None) -> bool:
         """Whether a shard's kernels are compiled apart after this, to find those at fault: when a compiler failed in a
         way that its parts may not share, and whatever the fault when the rest is wanted."""
-        return isinstance(error, InternalCompilerError) or (error is not None and self.keep_going)
+        if error is None or _is_late(error):
+            return False
+        narrowed = (InternalCompilerError, CompilationTimeoutError, OutOfMemoryError)
+        return isinstance(error, narrowed) or self.keep_going
 
     def _run(
         self,
@@ -405,23 +469,25 @@ class _Build:
         failed: dict[CompileShard, ParcubinError],
     ) -> None:
         """Runs jobs in the workers. The first failure cancels what has not started, unless failures are collected."""
-        self._report(total - len(jobs), total, "compile")
-        futures = {self.compiler._pool.submit(j.job, j.cost): j for j in jobs}
         finished = total - len(jobs)
+        self._report(finished, total, "compile")
+        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in jobs}
+        left = list(futures)
         try:
-            for future in as_completed(futures):
-                shard = futures[future]
-                if future.cancelled():
-                    continue
-                try:
-                    done[shard.job] = future.result()
-                except ParcubinError as error:
-                    located = shard.located(error)
-                    failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
-                    if not self.keep_going:
-                        return
-                finished += 1
-                self._report(finished, total, "compile", shard.kernels)
+            while left:
+                for future in self.pool.completed(left):
+                    shard = futures.pop(future)
+                    try:
+                        done[shard.job] = future.result()
+                    except ParcubinError as error:
+                        located = shard.located(error)
+                        failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
+                        if not self.keep_going and not _is_late(error):
+                            break
+                    finished += 1
+                    self._report(finished, total, "compile", shard.kernels)
+                # What runs is worth waiting for when it is used: when the plan is made again.
+                left = [f for f in futures if not f.cancel()] if self._is_narrowed(failed.get(shard.job)) else []
         finally:
             for future in futures:
                 future.cancel()
@@ -435,7 +501,7 @@ class _Build:
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.all, self.compiler._pool)
+        faulty = unparsable(modules.all, self.pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
         split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
@@ -471,7 +537,7 @@ class _Build:
             relocatable=settings.relocatable,
         )
         try:
-            return self.compiler._pool.submit(job).result()
+            return self.pool.submit(job, timeout=self.timeout).result()
         except ParcubinError as error:
             raise as_compiler_error(error, "the link") from None
 
@@ -505,10 +571,13 @@ class _Build:
             provider=selection.provider.name if selection else "none",
             toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
             wall_s=time.monotonic() - start,
+            peak_memory=self.pool.peak_memory,
             stages=stages,
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
             warnings=(
+                *self.compiler._warnings,
                 *(selection.warnings if selection else ()),
+                *self.pool.warnings,
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
                 *warnings_of(output, results, link, selection),
             ),
@@ -554,6 +623,27 @@ class _Shards:
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_late(error: ParcubinError) -> bool:
+    """Whether nothing is wrong with a shard but that the time for the whole compile was up."""
+    return isinstance(error, CompilationTimeoutError) and error.total
+
+
+def _with_one_for_late(errors: Sequence[ParcubinError]) -> list[ParcubinError]:
+    """The errors; those of shards for which there was no time become one."""
+    late = [e for e in errors if isinstance(e, CompilationTimeoutError) and e.total]
+    if len(late) < 2:
+        return list(errors)
+    seconds = late[0].seconds
+    one = CompilationTimeoutError(
+        f"{len(late)} shards were not compiled when the time limit of the whole compile, {seconds:g} s, was reached. "
+        "Raise the limit, or use more cores.",
+        seconds=seconds,
+        total=True,
+        kernels=[kernel for error in late for kernel in error.kernels],
+    )
+    return [*(e for e in errors if not _is_late(e)), one]
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -62,6 +63,23 @@ def compile_command(
         str | None,
         typer.Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
     ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="The most that one shard may take; beyond it, kernels are compiled apart, then fail.",
+        ),
+    ] = None,
+    total_timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="The most that the whole compile may take.")
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory for the workers and compilers, such as 512M or 4G; what is there by default."
+        ),
+    ] = None,
+    nice: Annotated[int, typer.Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
@@ -90,10 +108,25 @@ def compile_command(
 
         with (
             nullcontext() if quiet else show_progress() as progress,
-            Compiler(target=arch, jobs=jobs, provider=provider, driver=driver, progress=progress) as compiler,
+            Compiler(
+                target=arch,
+                jobs=jobs,
+                provider=provider,
+                driver=driver,
+                progress=progress,
+                max_memory=None if max_memory is None else memory_size(max_memory),
+                nice=nice,
+            ) as compiler,
         ):
             program = compiler.compile(
-                inputs, options=options, output=emit, keep_going=keep_going, split=split, keep=keep
+                inputs,
+                options=options,
+                output=emit,
+                keep_going=keep_going,
+                split=split,
+                keep=keep,
+                timeout=timeout,
+                total_timeout=total_timeout,
             )
             program.write(path)
 
@@ -131,6 +164,18 @@ def emit_for(output: str) -> Emit:
     )
 
 
+def memory_size(text: str) -> int:
+    """Bytes: `512M` is 512 times 1024 times 1024.
+
+    Raises:
+        UsageError: it is no size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if match is None:
+        raise UsageError(f"'{text}' is no amount of memory. Write 512M or 4G.")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
 def check_output(path: Path, inputs: list[Path]) -> None:
     """Refuses, before any work is done, an output that cannot be written or that is one of the inputs.
 
@@ -146,7 +191,7 @@ def check_output(path: Path, inputs: list[Path]) -> None:
 
 
 def summary(report: Report, output: str) -> dict[str, object]:
-    """What `--json` prints after a compile. Times are seconds; `stages` is CPU time over all workers."""
+    """What `--json` prints after a compile: seconds, bytes; `stages` is CPU time over all workers."""
     return {
         "kernels": report.kernels,
         "shards": report.shards,
@@ -154,6 +199,7 @@ def summary(report: Report, output: str) -> dict[str, object]:
         "provider": report.provider,
         "output": output,
         "wall_s": report.wall_s,
+        "peak_memory": report.peak_memory,
         "stages": dict(report.stages),
         "slowest": [{"kernels": list(names), "seconds": time} for names, time in report.slowest],
         "warnings": list(report.warnings),
