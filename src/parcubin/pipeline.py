@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -156,6 +157,9 @@ class Compiler:
         self._max_memory = max_memory
         self._nice = nice
         self._warnings: tuple[str, ...] = ()
+        # What is asked once, so that a small program costs little more than its compiler.
+        self._selections: dict[Emit, Selection] = {}
+        self._versions: dict[CompilationProvider | None, tuple[int, str]] = {}
         tokens = None
         try:
             tokens = jobserver()
@@ -259,7 +263,7 @@ class Compiler:
         )
 
     def select_provider(self, output: Emit) -> Selection | None:
-        """The provider for an output and why it was chosen; None for PTX, which needs none.
+        """The provider for an output and why it was chosen; None for PTX, which needs none. It is chosen once.
 
         Raises:
             ToolchainError: nothing fits.
@@ -269,15 +273,22 @@ class Compiler:
             if self._driver:
                 raise UsageError("PTX has no driver to be held to: compile to a CUBIN, or leave the driver out.")
             return None
-        return select(
-            self._provider,
-            needs_link=output != "bundle",
-            needs_relocatable_output=output == "relocatable",
-            target=self.target,
-            paths=self._paths,
-            force=self._force,
-            driver=self._driver_release,
-        )
+        if output not in self._selections:
+            self._selections[output] = select(
+                self._provider,
+                needs_link=output != "bundle",
+                needs_relocatable_output=output == "relocatable",
+                target=self.target,
+                paths=self._paths,
+                force=self._force,
+                driver=self._driver_release,
+            )
+        return self._selections[output]
+
+    @cached_property
+    def _libdevice(self) -> Path | None:
+        found = find_libdevice()
+        return Path(found.path) if found else None
 
 
 @dataclass
@@ -301,9 +312,12 @@ class _Build:
         self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        versions = self.pool.submit(AskVersions(provider))
+        known = self.compiler._versions
+        asked = None if provider in known else self.pool.submit(AskVersions(provider))
         modules = self.modules or self._read()
-        ptx_version, llvm_version = versions.result()
+        if asked is not None:
+            known[provider] = asked.result()
+        ptx_version, llvm_version = known[provider]
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
@@ -348,13 +362,12 @@ class _Build:
         )
 
     def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
-        libdevice = find_libdevice()
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             provider=provider,
             ptx_version=ptx_version,
-            libdevice=Path(libdevice.path) if libdevice else None,
+            libdevice=self.compiler._libdevice,
             output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
             relocatable=output == "relocatable",
             lowered=self.lowered,
