@@ -63,6 +63,7 @@ def program(**changes: Any) -> SimpleNamespace:
         "peak_memory": 123_000_000,
         "stages": {"parse": 0.1, "optimize": 0.5, "emit": 0.4, "assemble": 0.9, "link": 0.01},
         "warnings": (),
+        "helper_calls": {},
         "slowest": ((("axpy",), 0.9), (("dot", "sum"), 0.4)),
         "failures": (),
         **changes,

@@ -132,7 +132,18 @@ class TargetMismatchError(CompileError):
 
 
 class RegisterAllocationError(CompileError):
-    """The kernel cannot be compiled within the register limit."""
+    """The kernel cannot be compiled within the register limit.
+
+    Attributes:
+        function_limit: when kernels call functions that use more registers than their launch bounds allow: the most
+            registers that the functions may use; None otherwise.
+    """
+
+    def __init__(
+        self, message: str, *, function_limit: int | None = None, kernels: Sequence[str] = (), log: str = ""
+    ) -> None:
+        super().__init__(message, kernels=kernels, log=log)
+        self.function_limit = function_limit
 
 
 class RegisterSpillError(CompileError):

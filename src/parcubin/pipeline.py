@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -325,7 +325,7 @@ class _Build:
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
-            keep_shards(self.keep, list(shards.done.values()))
+            keep_shards(self.keep, shards.with_ptx())
         return self._program(output, shards, link, selection, llvm_version, start)
 
     def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
@@ -352,8 +352,8 @@ class _Build:
         return tuple(
             WrittenShard(
                 kernels=j.kernels,
-                text=j.job.source.text if isinstance(j.job.source, Ptx) else printed[j.job].result(),
-                format="ptx" if isinstance(j.job.source, Ptx) else "ll",
+                text=printed[j.job].result() if isinstance(j.job.source, Lowering) else j.job.source.text,
+                format="ll" if isinstance(j.job.source, Lowering) else "ptx",
                 cost=j.cost,
                 constants=j.constants,
                 pointers=j.pointers,
@@ -425,7 +425,7 @@ class _Build:
                 once |= survivors
                 continue
             for job, result in done.items():
-                if isinstance(job.source, Lowering):
+                if isinstance(job.source, Lowering) and result.ptx is not None:
                     self.lowered[job.source] = result.ptx
             return _Shards(
                 jobs=tuple(j for j in jobs if j.job in done),
@@ -455,7 +455,7 @@ class _Build:
                 result = lowerings[suspect.job].result()
             except ParcubinError:
                 continue  # it is said when the shard is compiled
-            if isinstance(suspect.job.source, Lowering):
+            if isinstance(suspect.job.source, Lowering) and result.ptx is not None:
                 self.lowered[suspect.job.source] = result.ptx
             uses[suspect.job] = known.uses(suspect, result)
         if any(uses.values()) and not self.keep_going:
@@ -516,7 +516,7 @@ class _Build:
             return None
         faulty = unparsable(modules.all, self.pool)
         self._give_up_unless_keep_going(tuple(faulty.values()))
-        names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        names = {part.name for job in unparsed if isinstance(job.source, Lowering) for part in job.source.parts}
         split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
         if not faulty and not split:
             return None
@@ -587,6 +587,7 @@ class _Build:
             peak_memory=self.pool.peak_memory,
             stages=stages,
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
+            helper_calls={kernel: calls for r in results for kernel, calls in r.helper_calls.items()},
             warnings=(
                 *self.compiler._warnings,
                 *(selection.warnings if selection else ()),
@@ -603,7 +604,7 @@ class _Build:
             kernels=kernels,
             variables=variables,
             assemblies=assemblies,
-            ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
+            ptx=tuple(ptx for ptx, _ in shards.with_ptx()) if output == "ptx" else (),
             report=report,
             _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
             _link=self._link_later,
@@ -632,6 +633,11 @@ class _Shards:
     done: dict[CompileShard, ShardResult]
     variables: frozenset[str]
     failures: tuple[ParcubinError, ...]
+
+    def with_ptx(self) -> Iterator[tuple[Ptx, ShardResult]]:
+        for shard in self.jobs:
+            result = self.done[shard.job]
+            yield shard.ptx(result), result
 
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:

@@ -31,6 +31,8 @@ class Report:
         stages: CPU seconds of parse, optimize, emit, assemble and link, over all workers.
         slowest: names of a shard's kernels and its CPU seconds, slowest first.
         warnings: what the user should know, each once.
+        helper_calls: of a linked CUBIN: by kernel, the helper routines of ptxas that it calls. Before sm_90, the call
+            costs it registers, which it does not in a bundle.
         failures: what was left out, with `keep_going`.
         log: with `keep_log`, everything that the compilers printed, shard after shard.
     """
@@ -45,6 +47,7 @@ class Report:
     stages: Mapping[str, float]
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
+    helper_calls: Mapping[str, tuple[str, ...]]
     failures: tuple[ParcubinError, ...]
     log: str = field(default="", repr=False)
 

@@ -11,8 +11,9 @@ from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
-from tests.split.comparison import Comparer, printed, whole_program_ptx
+from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
+from tests.whole_program import printed, whole_program_ptx
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
 HOST_VARIABLES = {

@@ -82,7 +82,7 @@ def test_deadline_ends_what_runs_and_what_waits(tmp_path: Path) -> None:
         for late in (running, waiting):
             with pytest.raises(CompilationTimeoutError):
                 late.result()
-        assert isinstance(pool.group().submit(Ask()).result(), int)
+        assert isinstance(pool.submit(Ask()).result(), int)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -100,7 +100,7 @@ def test_job_of_a_worker_that_was_ended_is_run_again(number: signal.Signals, tmp
 
 def test_second_try_is_the_last(tmp_path: Path) -> None:
     with WorkerPool(1) as pool:
-        future = pool.group().submit(DieFirst(tmp_path / "runs", 9))
+        future = pool.submit(DieFirst(tmp_path / "runs", 9))
         with pytest.raises(WorkerCrashedError) as caught:
             future.result()
         assert (tmp_path / "runs").stat().st_size == 2
@@ -112,13 +112,13 @@ def test_second_try_is_the_last(tmp_path: Path) -> None:
 def test_crash_of_a_compiler_is_not_tried_again(tmp_path: Path) -> None:
     with WorkerPool(1) as pool:
         with pytest.raises(WorkerCrashedError):
-            pool.group().submit(DieFirst(tmp_path / "runs", 9, signal.SIGABRT)).result()
+            pool.submit(DieFirst(tmp_path / "runs", 9, signal.SIGABRT)).result()
         assert (tmp_path / "runs").stat().st_size == 1
 
 
 def test_idle_worker_that_was_ended_is_replaced() -> None:
     with WorkerPool(1) as pool:
-        pid = pool.group().submit(Ask()).result()
+        pid = pool.submit(Ask()).result()
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not is_alive(pid))
         group = pool.group()
@@ -128,7 +128,7 @@ def test_idle_worker_that_was_ended_is_replaced() -> None:
 
 def test_memory_error_is_typed() -> None:
     with WorkerPool(1) as pool, pytest.raises(OutOfMemoryError):
-        pool.group().submit(RunOut()).result()
+        pool.submit(RunOut()).result()
 
 
 def overlap(pool: WorkerPool, folder: Path, size: float) -> int:
@@ -165,7 +165,7 @@ def test_peak_memory_is_that_of_jobs_and_their_children() -> None:
 
 def test_niceness() -> None:
     with WorkerPool(1, nice=3) as pool:
-        assert pool.group().submit(Niceness()).result() == os.nice(0) + 3
+        assert pool.submit(Niceness()).result() == os.nice(0) + 3
 
 
 def test_closing_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def test_closing_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_pool_that_nobody_refers_to_ends() -> None:
     pool = WorkerPool(1)
-    pid = pool.group().submit(Ask()).result()
+    pid = pool.submit(Ask()).result()
     del pool
     gc.collect()
     wait_until(lambda: not is_alive(pid))
@@ -199,7 +199,7 @@ def test_pool_that_nobody_refers_to_ends() -> None:
 def test_folder_for_temporary_files_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with WorkerPool(1) as pool, pytest.raises(WorkerError, match="temporary files"):
-        pool.group().submit(Ask()).result()
+        pool.submit(Ask()).result()
 
 
 def test_many_threads_share_a_pool() -> None:
@@ -227,11 +227,11 @@ from parcubin.workers.pool import WorkerPool
 from tests.workers.jobs import Ask
 
 pool = WorkerPool(1)
-worker = pool.group().submit(Ask()).result()
+worker = pool.submit(Ask()).result()
 child = os.fork()
 if child == 0:
     try:
-        pool.group().submit(Ask())
+        pool.submit(Ask())
     except WorkerError as error:
         assert "forked" in str(error)
     pool.close()
@@ -261,7 +261,7 @@ from parcubin.workers.pool import WorkerPool
 from tests.workers.jobs import Ask
 
 pool = WorkerPool(2)
-print(pool.group().submit(Ask()).result(), flush=True)
+print(pool.submit(Ask()).result(), flush=True)
 """
 
 

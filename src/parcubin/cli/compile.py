@@ -203,5 +203,6 @@ def summary(report: Report, output: str) -> dict[str, object]:
         "stages": dict(report.stages),
         "slowest": [{"kernels": list(names), "seconds": time} for names, time in report.slowest],
         "warnings": list(report.warnings),
+        "helper_calls": {kernel: list(routines) for kernel, routines in report.helper_calls.items()},
         "failures": [describe(failure) for failure in report.failures],
     }

@@ -103,7 +103,7 @@ def describe(requested: str, needs_link: bool, installed: dict[str, Any], pool: 
     return {
         "provider": provider.name,
         "identity": provider.identity,
-        "ptx_isa": pool.group().submit(AskPtxVersion(provider)).result(),
+        "ptx_isa": pool.submit(AskPtxVersion(provider)).result(),
         "warnings": [*selection.warnings, *too_new_for_driver(selection.tools, installed)],
         "decisions": [
             {"candidate": decision.candidate, "verdict": decision.verdict, "reason": decision.reason}

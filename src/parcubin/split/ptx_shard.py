@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 
+from parcubin.model import Ptx
 from parcubin.ptx_syntax import Linkage
 from parcubin.split.outline import Binding, SymbolKind
 from parcubin.split.ptx import Piece, PtxOutline
@@ -38,13 +39,17 @@ class PtxPart:
     outline: PtxOutline
     define: frozenset[str]
     declare: frozenset[str]
-    rename: Mapping[str, str]
+    rename: Mapping[str, str] = field(hash=False)
 
     @cached_property
     def held(self) -> frozenset[str]:
         """Every symbol that the part's text names."""
         symbols = self.outline.symbols
         return (self.define | self.declare).union(*(symbols[name].references for name in self.define))
+
+    def new_name(self, name: str) -> str:
+        """What other shards call the symbol."""
+        return self.rename.get(name, name)
 
     def is_local(self, name: str) -> bool:
         """Whether the name means nothing to other modules."""
@@ -79,6 +84,33 @@ class RenderedPtx:
     origins: tuple[PtxOrigin, ...] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class PtxShard:
+    """A shard of PTX. It becomes text when it is sent to a worker, so that the texts of all shards never are in memory
+    at once.
+
+    Attributes:
+        name: what messages call it.
+        parts: what it takes from each module.
+        exports: device functions that stay callable from outside.
+    """
+
+    name: str
+    parts: tuple[PtxPart, ...]
+    exports: frozenset[str]
+
+    def rendered(self) -> RenderedPtx:
+        return render_ptx(self.parts, self.exports)
+
+    @property
+    def text(self) -> str:
+        """The shard as a module of its own."""
+        return self.rendered().text
+
+    def __reduce__(self) -> tuple[type[Ptx], tuple[str, str]]:
+        return Ptx, (self.text, self.name)
+
+
 def render_ptx(parts: Sequence[PtxPart], exports: Set[str] = frozenset()) -> RenderedPtx:
     """Makes a module of parts of modules of one environment.
 
@@ -106,10 +138,10 @@ class _Shard:
     def __init__(self, parts: Sequence[PtxPart], exports: Set[str]) -> None:
         self._definer = _definers(parts)
         # ptxas needs no declaration of a variable after its definition, and warns of one before it.
-        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(n, p) is not p for n in p.held))
+        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(p.new_name(n), p) is not p for n in p.held))
         self._exports = frozenset(exports) | _aliasees(parts, exports)
         self._known: set[str] = set()
-        self._taken = {p.rename.get(n, n) for p in parts for n in p.held if not p.is_local(n)}
+        self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
@@ -162,7 +194,7 @@ class _Shard:
             is_known: the shard has a declaration of the symbol already.
         """
         name = piece.symbol
-        definer = part if part.is_local(name) else self._definer.get(name)
+        definer = part if part.is_local(name) else self._definer.get(part.new_name(name))
         if piece.variable is not None:
             return self._statement_of_variable(part, piece, definer, is_known=is_known)
         if definer is None:
@@ -220,13 +252,14 @@ class _Shard:
 
 
 def _definers(parts: Sequence[PtxPart]) -> Mapping[str, PtxPart]:
-    """For each name that means the same to all modules and that one of them defines: the part whose definition counts,
-    in this shard or in another."""
+    """For each new name that means the same to all modules and that one of them defines: the part whose definition
+    counts, in this shard or in another."""
     found: dict[str, PtxPart] = {}
     for part in parts:
         for name in part.define | part.declare:
-            if not part.is_local(name) and (name not in found or _rank(part, name) > _rank(found[name], name)):
-                found[name] = part
+            new = part.new_name(name)
+            if not part.is_local(name) and (new not in found or _rank(part, name) > _rank(found[new], name)):
+                found[new] = part
     return found
 
 

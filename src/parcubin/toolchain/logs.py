@@ -169,6 +169,9 @@ def supported_ptx_version(log: str) -> int | None:
     return int(match[1]) * 10 + int(match[2]) if match else None
 
 
+_CALLS_TOO_LARGE_FUNCTION = re.compile(r"[Ee]ntry function '[^']*' with max regcount of (\d+) calls function")
+
+
 def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = "") -> ParcubinError:
     """The error that a failed run's log describes.
 
@@ -214,6 +217,15 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
             f"The PTX of {input_name} is of a newer version than {tool} understands, which is "
             f"{supported // 10}.{supported % 10} at most. Use a newer toolchain, or make older PTX.",
             supported=supported,
+            log=log,
+        )
+    if limits := [int(n) for n in _CALLS_TOO_LARGE_FUNCTION.findall(text)]:
+        return RegisterAllocationError(
+            f"{_subject(kernels, input_name)} cannot be compiled for {target}: functions use more registers than the "
+            f"launch bounds of the kernels that call them allow ({said}). Limit the registers to {min(limits)} "
+            "(--maxrregcount), or loosen the bounds.",
+            function_limit=min(limits),
+            kernels=kernels,
             log=log,
         )
     if re.search(r"Register allocation failed|Insufficient registers", text):

@@ -73,6 +73,10 @@ class WorkerPool:
         deadline = None if total_timeout is None else time.monotonic() + total_timeout
         return JobGroup(self._state, TimeLimit(None, deadline, total_timeout))
 
+    def submit(self, job: Job[ResultT]) -> JobFuture[ResultT]:
+        """Queues a job that belongs to no group; see `JobGroup.submit`."""
+        return self.group().submit(job)
+
     @property
     def closed(self) -> bool:
         """Whether `close` was called."""
