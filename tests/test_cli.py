@@ -74,9 +74,9 @@ def program(**changes: Any) -> SimpleNamespace:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     fake = FakeCompiler(program())
-    pipeline = ModuleType("parcubin.pipeline")
-    pipeline.Compiler = fake  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "parcubin.pipeline", pipeline)
+    module = ModuleType("parcubin.compiler")
+    module.Compiler = fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "parcubin.compiler", module)
     return fake
 
 

@@ -103,7 +103,7 @@ def compile_command(
             flush_to_zero=flush_to_zero,
         )
 
-        from parcubin.pipeline import Compiler
+        from parcubin.compiler import Compiler
         from parcubin.report.progress import show_progress
 
         with (

@@ -24,8 +24,8 @@ def split_command(
     with exit_on_error(as_json=False):
         import json
 
+        from parcubin.compiler import Compiler
         from parcubin.files import write_files
-        from parcubin.pipeline import Compiler
 
         with Compiler(arch) as compiler:
             shards = compiler.split(list(inputs), output=emit)

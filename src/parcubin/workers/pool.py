@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from parcubin.errors import ParcubinError, WorkerError
-from parcubin.workers.failures import is_from_outside, is_shortage_of_memory
 from parcubin.workers.jobserver import Jobserver
 from parcubin.workers.machine import available_memory
 from parcubin.workers.memory import WORKER_BYTES, memory_in_use, predicted_memory
@@ -415,6 +414,8 @@ class _State:
     def _is_worth_a_second_try(self, task: _Task, error: ParcubinError) -> bool:
         """Whether a job may succeed now that did not before: when its worker was ended by somebody else, or when it ran
         out of memory while others ran. It is tried alone, and once."""
+        from parcubin.workers.failures import is_from_outside, is_shortage_of_memory
+
         worth = is_from_outside(error) or (task.had_company and is_shortage_of_memory(error))
         if not worth or task.is_second_try or self.closed:
             return False
