@@ -6,6 +6,7 @@ The compiler is a stand-in here, so that what it answers can be chosen; how it c
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -14,13 +15,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from parcubin.cli.compile import emit_for, memory_size
-from parcubin.cli.main import app
+from parcubin.cli.main import main
 from parcubin.errors import InputError, ParcubinError, PtxSyntaxError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Target
 from parcubin.report.progress import ProgressEvent
+from tests.command_line import parcubin as run
 
 
 @dataclass
@@ -78,10 +79,6 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     module.Compiler = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "parcubin.compiler", module)
     return fake
-
-
-def run(*arguments: str | Path) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize(
@@ -301,11 +298,26 @@ def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     assert source.read_text() == ".version 9.0"
 
 
-def test_interrupt_is_130_without_traceback(compiler: FakeCompiler, tmp_path: Path) -> None:
-    compiler.answer = KeyboardInterrupt()
-    result = run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out.cubin")
-    assert result.exit_code == 130
-    assert "Traceback" not in result.output
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_unwinds_everything(
+    number: signal.Signals, compiler: FakeCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(compiler, "compile", interrupted)
+    monkeypatch.setattr(
+        sys, "argv", ["parcubin", "compile", "a.ll", "--arch", "sm_80", "-o", str(tmp_path / "a.cubin")]
+    )
+    before = {n: signal.signal(n, signal.default_int_handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 128 + number
+        signal.raise_signal(number)  # nothing interrupts the unwinding
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)
     assert compiler.closed
 
 
@@ -313,12 +325,15 @@ def test_interrupt_is_130_without_traceback(compiler: FakeCompiler, tmp_path: Pa
 def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
     code = (
         "import sys\n"
-        "from parcubin.cli.main import app\n"
-        "app(sys.argv[1:], standalone_mode=False)\n"
+        "from parcubin.cli.main import run\n"
+        "try:\n"
+        "    run(sys.argv[1:])\n"
+        "except SystemExit:\n"
+        "    pass\n"
         "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)\n"
     )
     result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert "Usage: " in result.stdout
+    assert "usage: " in result.stdout.lower()
     assert {"rich", "llvmlite", "cuda", "elftools"}.isdisjoint(result.stderr.split())
 
 

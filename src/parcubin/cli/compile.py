@@ -8,8 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import describe, exit_on_error, print_error, print_json
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit
@@ -21,68 +20,64 @@ if TYPE_CHECKING:
 def compile_command(
     inputs: Annotated[
         list[Path],
-        typer.Argument(metavar="INPUT...", help="LLVM IR, bitcode or PTX, told by content; .xz and .gz are unpacked."),
+        Argument(metavar="INPUT", help="LLVM IR, bitcode or PTX, told by content; .xz and .gz are unpacked."),
     ],
-    arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a, sm_100f.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="The file or folder to write.")],
+    arch: Annotated[str, Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a, sm_100f.")],
+    output: Annotated[str, Option("--output", "-o", metavar="OUT", help="The file or folder to write.")],
     emit: Annotated[
         Emit | None,
-        typer.Option(help="What to write. By default OUT's name says it: .cubin, .ptx, a folder or .zip for a bundle."),
+        Option(help="What to write. By default OUT's name says it: .cubin, .ptx, a folder or .zip for a bundle."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
+        int | None, Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
     ] = None,
-    provider: Annotated[str, typer.Option(metavar="NAME", help="The compilation provider.")] = "auto",
-    opt_level: Annotated[
-        int, typer.Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")
-    ] = 3,
-    line_info: Annotated[bool, typer.Option("--lineinfo", help="Keep source line tables.")] = False,
-    debug_info: Annotated[
-        bool, typer.Option("-g", help="Full debug info; the PTX compiler does not optimise.")
-    ] = False,
+    provider: Annotated[str, Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    opt_level: Annotated[int, Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")] = 3,
+    line_info: Annotated[bool, Option("--lineinfo", help="Keep source line tables.")] = False,
+    debug_info: Annotated[bool, Option("-g", help="Full debug info; the PTX compiler does not optimise.")] = False,
     max_registers: Annotated[
-        int | None, typer.Option("--maxrregcount", min=1, max=255, metavar="N", help="Most registers a thread may use.")
+        int | None, Option("--maxrregcount", min=1, max=255, metavar="N", help="Most registers a thread may use.")
     ] = None,
-    fail_on_spill: Annotated[bool, typer.Option("--fail-on-spill", help="A register spill is an error.")] = False,
+    fail_on_spill: Annotated[bool, Option("--fail-on-spill", help="A register spill is an error.")] = False,
     inlining_threshold: Annotated[
-        int | None, typer.Option("--inline-threshold", metavar="N", help="LLVM's inlining threshold.")
+        int | None, Option("--inline-threshold", metavar="N", help="LLVM's inlining threshold.")
     ] = None,
-    flush_to_zero: Annotated[bool, typer.Option("--ftz", help="Flush single-precision denormals to zero.")] = False,
-    split: Annotated[bool, typer.Option("--split/--no-split", help="Split into shards, or compile as a whole.")] = True,
+    flush_to_zero: Annotated[bool, Option("--ftz", help="Flush single-precision denormals to zero.")] = False,
+    split: Annotated[bool, Option(help="Split into shards, or compile as a whole.")] = True,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
+        Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR", help="Keep every shard's PTX, module and log, and the source of shards that fail, in DIR."
         ),
     ] = None,
     driver: Annotated[
         str | None,
-        typer.Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
+        Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(
+        Option(
             metavar="SECONDS",
             help="The most that one shard may take; beyond it, kernels are compiled apart, then fail.",
         ),
     ] = None,
     total_timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="The most that the whole compile may take.")
+        float | None, Option(metavar="SECONDS", help="The most that the whole compile may take.")
     ] = None,
     max_memory: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SIZE", help="Memory for the workers and compilers, such as 512M or 4G; what is there by default."
         ),
     ] = None,
-    nice: Annotated[int, typer.Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    nice: Annotated[int, Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
+        bool, Option("--json", help="Print one JSON object on standard output, and nothing else there.")
     ] = False,
 ) -> None:
     """Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.
@@ -143,7 +138,7 @@ def compile_command(
 
             print(summary_table(report, output, output_width()))
         if report.failures:
-            raise typer.Exit(1)
+            sys.exit(1)
 
 
 def emit_for(output: str) -> Emit:
