@@ -180,6 +180,26 @@ class InternalCompilerError(CompileError):
     """A compiler failed internally: it crashed, aborted or reported an internal error."""
 
 
+class CompilationTimeoutError(CompileError):
+    """A time limit ended the work.
+
+    Attributes:
+        seconds: the limit.
+        total: whether it was the limit of the whole compile; False for that of one shard.
+    """
+
+    def __init__(
+        self, message: str, *, seconds: float, total: bool, kernels: Sequence[str] = (), log: str = ""
+    ) -> None:
+        super().__init__(message, kernels=kernels, log=log)
+        self.seconds = seconds
+        self.total = total
+
+
+class OutOfMemoryError(CompileError):
+    """A compiler ran out of memory, or the system ended it because memory ran out."""
+
+
 class LinkCheckError(CompileError):
     """The linked output lacks a kernel or variable that went in, or symbols disagree about size or attributes."""
 

@@ -26,6 +26,8 @@ class Report:
         provider: the compilation provider's name.
         toolchain: versions of LLVM and of the provider's tools.
         wall_s: seconds from the call to the result.
+        peak_memory: bytes that the workers and their compilers took at one time, at most: of shards compiled at the
+            same time, the peaks are added up. Pages of files, such as the compilers' code, do not count.
         stages: CPU seconds of parse, optimize, emit, assemble and link, over all workers.
         slowest: names of a shard's kernels and its CPU seconds, slowest first.
         warnings: what the user should know, each once.
@@ -41,6 +43,7 @@ class Report:
     provider: str
     toolchain: str
     wall_s: float
+    peak_memory: int
     stages: Mapping[str, float]
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]

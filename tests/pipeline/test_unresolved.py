@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from parcubin.compiler import Compiler
 from parcubin.errors import UnresolvedSymbolError
 from parcubin.model import CompilationOptions, Emit, Ptx, Target
-from parcubin.pipeline import Compiler
 from parcubin.providers.selection import ToolPaths
 from parcubin.providers.subprocess import SubprocessProvider
 from parcubin.toolchain.locate import find

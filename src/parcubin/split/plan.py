@@ -136,8 +136,8 @@ def plan_shards(
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
             variables.update(component)
         else:
-            own = [root for root in component if root not in shared]
-            members[graph.environment(component[0])].append(graph.member(own, reached, shared))
+            kept = [root for root in component if root not in shared]
+            members[graph.environment(component[0])].append(graph.member(kept, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
     groups = [
         half
