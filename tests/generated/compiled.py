@@ -14,7 +14,7 @@ from parcubin.split.llvm_text import local_ptx_name
 from tests.generated import llvm, ptx
 from tests.generated.description import CallEither, Program, Role, Variable
 from tests.generated.names import spelled
-from tests.split.whole_program import whole_program_ptx
+from tests.whole_program import whole_program_ptx
 
 
 def texts_of(program: Program) -> list[str]:

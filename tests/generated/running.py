@@ -44,7 +44,7 @@ def plan_of(program: Program) -> Plan:
 
 def outcome(cubins: Sequence[bytes], plan: Plan) -> dict[str, bytes]:
     """What the kernels leave in their buffers, and what is in the variables at the end."""
-    from tests.gpu.launch import loaded
+    from tests.gpu.launch import Launch, loaded
 
     found: dict[str, bytes] = {}
     with loaded(cubins) as gpu:
@@ -53,7 +53,7 @@ def outcome(cubins: Sequence[bytes], plan: Plan) -> dict[str, bytes]:
         for number, kernel in enumerate(plan.kernels):
             words = [((t + 1) * 2654435761 + 977 * (plan.seed + number)) & 0xFFFFFFFF for t in range(THREADS)]
             buffer = struct.pack(f"<{THREADS + 1}I", *words, DEPTH)
-            found[f"{number}: {kernel}"] = gpu.run(kernel, buffer, threads=THREADS, shared=4 * THREADS)
+            found[f"{number}: {kernel}"] = gpu.run(Launch(kernel, threads=THREADS, shared=4 * THREADS, buffer=buffer))
         for name in plan.variables:
             found[f"variable {name}"] = gpu.read(name)
     return found

@@ -17,8 +17,11 @@ from parcubin.errors import InputError, InternalCompilerError, TargetUnsupported
 from parcubin.lower.llvm import lower, print_module
 from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION, check_target
 from parcubin.model import CompilationOptions, Target
+from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.version import Tool, Version
+from parcubin.workers.jobs import AskVersions
 from tests.inspect.cuda_tools import Tools
-from tests.split.samples import HEADER, call, function, kernel
+from tests.split.samples import HEADER, call, function, kernel, load
 
 LIBDEVICE = Path(find_bitcode_lib("device"))
 
@@ -212,6 +215,27 @@ def test_several_parts_are_linked() -> None:
     assert "extern" not in text
 
 
+@pytest.mark.parametrize(
+    ("declarations", "alignment"),
+    [
+        (("[0 x i8], align 4", "[0 x i32], align 128"), 128),
+        (("[0 x i8], align 128", "[0 x i8], align 4"), 128),
+        (("[0 x i8], align 4", "[0 x { i64, i64 }]", "[0 x i8], align 8"), 16),
+        (("[0 x i8], align 2", "[0 x i8], align 2"), 2),
+    ],
+)
+def test_dynamic_shared_memory_has_the_alignment_that_any_part_needs(
+    declarations: tuple[str, ...], alignment: int
+) -> None:
+    """LLVM's linker takes the first's."""
+    parts = [
+        f"@memory = external addrspace(3) global {declaration}\n" + load(f"k{number}", "@memory", 3)
+        for number, declaration in enumerate(declarations)
+    ]
+    text = ptx(*parts, keep=" ".join(f"k{number}" for number in range(len(parts))))
+    assert re.findall(r"\.extern \.shared \.align (\d+) \.b8 memory\[\];", text) == [str(alignment)]
+
+
 def test_parts_that_do_not_link_are_an_error() -> None:
     with pytest.raises(InputError, match="symbol multiply defined"):
         ptx(kernel("k"), kernel("k"))
@@ -260,6 +284,19 @@ def test_debug_info_is_what_ptxas_takes(debug_info: str, tmp_path: Path) -> None
     cubin = Tools(tmp_path).assemble(text, "sm_90", "-g")
     (tmp_path / "debug.cubin").write_bytes(cubin)
     assert "DW_AT_name" in Tools(tmp_path).run("nvdisasm", "-g", "debug.cubin") or b"counter@x" in cubin
+
+
+class NewerToolchain(SubprocessProvider):
+    def latest_ptx_isa_version(self) -> int:
+        return LATEST_PTX_VERSION + 5
+
+
+def test_the_ptx_version_is_one_that_llvm_knows() -> None:
+    """LLVM answers a version that it does not know with an old one."""
+    newer = NewerToolchain(Tool("ptxas", "/nowhere/ptxas", Version(14, 0, 0)))
+    assert AskVersions(newer).run()[0] == LATEST_PTX_VERSION
+    written = [ptx(kernel("k"), ptx_version=LATEST_PTX_VERSION + more) for more in (0, 5)]
+    assert [".version 9.0\n" in text for text in written] == [True, False]
 
 
 class TestTargets:

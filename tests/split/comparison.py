@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 import parcubin
 from parcubin.model import Emit
 from tests.inspect.cuda_tools import Tools, Usage
-from tests.split.whole_program import whole_program_ptx
+from tests.whole_program import whole_program_ptx
 
 _OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
 _VARIABLE = re.compile(r"^\s*0x\w+\s+\w+\s+(\w+)\s+OBJECT\s+\w+\s+\w+\s+.*\s0x[0-9a-f]+\s+(\S+)$", re.M)

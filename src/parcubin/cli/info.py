@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from parcubin.cli.arguments import Option
 from parcubin.cli.errors import exit_on_error, print_json
 
 if TYPE_CHECKING:
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def info_command(
-    provider: Annotated[str, typer.Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    provider: Annotated[str, Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Show the toolchain found, the driver, what is configured, the provider chosen and why.
 

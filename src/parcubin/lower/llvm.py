@@ -14,6 +14,7 @@ from typing import Any
 from parcubin.errors import InputError, InternalCompilerError
 from parcubin.inspect.ptx import drop_debug_target
 from parcubin.lower.context import LlvmContext, link, llvm, llvm_version, verify
+from parcubin.lower.dynamic_shared_memory import with_largest_alignments
 from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.libdevice import libdevice_functions
 from parcubin.lower.targets import check_target
@@ -132,7 +133,8 @@ def _prepared(
         make_visible(module, keep)
         return module
 
-    module, *others = [parsed(text, part) for part, text in parts]
+    texts = with_largest_alignments([text for _, text in parts])
+    module, *others = [parsed(text, part) for (part, _), text in zip(parts, texts, strict=True)]
     for other in others:
         link(module, other, name)
     needed = frozenset(n for f in module.functions if f.is_declaration and (n := name_of(f)).startswith("__nv_"))

@@ -18,7 +18,7 @@ def why_not_extensible_whole_program(
     Args:
         ptx: the shard.
         options: `-g` corrupts the DWARF of every `-ewp` module but the first.
-        sole_constants: no other shard of the link has constants, and this one is linked first.
+        sole_constants: this shard alone of the link defines constants, and it is linked first.
         other_pointers: other shards of the link take the addresses of functions or call through pointers.
     """
     if options.debug_info:

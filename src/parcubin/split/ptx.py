@@ -105,7 +105,7 @@ class Piece:
     variable: Variable | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtxOutline:
     """A module of PTX, taken apart. Implements `Outline`.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 
+from parcubin.model import Ptx
 from parcubin.ptx_syntax import Linkage
 from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import Piece, PtxOutline
@@ -38,7 +39,7 @@ class PtxPart:
     outline: PtxOutline
     define: frozenset[str]
     declare: frozenset[str]
-    rename: Mapping[str, str]
+    rename: Mapping[str, str] = field(hash=False)
 
     @cached_property
     def held(self) -> frozenset[str]:
@@ -85,6 +86,33 @@ class RenderedPtx:
 
     text: str = field(repr=False)
     origins: tuple[PtxOrigin, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class PtxShard:
+    """A shard of PTX. It becomes text when it is sent to a worker, so that the texts of all shards never are in memory
+    at once.
+
+    Attributes:
+        name: what messages call it.
+        parts: what it takes from each module.
+        exports: device functions that stay callable from outside.
+    """
+
+    name: str
+    parts: tuple[PtxPart, ...]
+    exports: frozenset[str]
+
+    def rendered(self) -> RenderedPtx:
+        return render_ptx(self.parts, self.exports)
+
+    @property
+    def text(self) -> str:
+        """The shard as a module of its own."""
+        return self.rendered().text
+
+    def __reduce__(self) -> tuple[type[Ptx], tuple[str, str]]:
+        return Ptx, (self.text, self.name)
 
 
 def render_ptx(parts: Sequence[PtxPart], exports: Set[str] = frozenset()) -> RenderedPtx:

@@ -1,4 +1,4 @@
-"""A whole program lowered by LLVM alone, which knows nothing of parcubin."""
+"""LLVM IR lowered as a whole by LLVM, which knows nothing of parcubin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-TRIPLE = "nvptx64-nvidia-cuda"
+from parcubin.toolchain.locate import find_libdevice
+
+_TRIPLE = "nvptx64-nvidia-cuda"
 _KERNEL = re.compile(r'^define [^@\n]*\bptx_kernel\b[^@\n]*@(?:"([^"\n]+)"|([-\w$.]+))', re.M)
 _ALIAS = re.compile(r'^(@(?:"[^"\n]*"|[-\w$.]+) = )(?:[a-z_]+ )*alias ', re.M)
 
@@ -25,15 +27,15 @@ def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> 
     so do aliases."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
+    machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
     context = llvm.create_context()
     parsed = [llvm.parse_assembly(text, context) for text in modules]
     if any(f.is_declaration and f.name.startswith("__nv_") for module in parsed for f in module.functions):
-        from cuda.pathfinder import find_bitcode_lib
-
-        parsed.append(llvm.parse_bitcode(Path(find_bitcode_lib("device")).read_bytes(), context))
+        libdevice = find_libdevice()
+        assert libdevice, "libdevice is not installed"
+        parsed.append(llvm.parse_bitcode(Path(libdevice.path).read_bytes(), context))
     for module in parsed:
-        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+        module.triple, module.data_layout = _TRIPLE, str(machine.target_data)
     module, *others = parsed
     for other in others:
         module.link_in(other)
