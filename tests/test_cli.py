@@ -124,7 +124,7 @@ def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path:
 def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Path) -> None:
     out = tmp_path / "out.cubin"
     flags = "-j 3 --provider nvjitlink -O1 --lineinfo --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
-    more = "--fast-compile mid --no-split --keep-going --keep shards --driver 12.4"
+    more = "--llvm-opt 0 --fast-compile mid --no-split --keep-going --keep shards --driver 12.4"
     limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
     result = run(
         "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
@@ -143,6 +143,7 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "inputs": [Path("a.ll"), Path("b.ptx")],
         "options": CompilationOptions(
             opt_level=1,
+            llvm_opt_level=0,
             fast_compile="mid",
             line_info=True,
             max_registers=64,

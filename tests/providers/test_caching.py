@@ -104,6 +104,7 @@ def test_everything_that_reaches_the_output_is_in_the_key() -> None:
         DEFAULT,
         CompilationOptions(opt_level=0),
         CompilationOptions(fast_compile="max"),
+        CompilationOptions(llvm_opt_level=0),
         CompilationOptions(line_info=True),
         CompilationOptions(debug_info=True),
         CompilationOptions(max_registers=32),

@@ -33,6 +33,10 @@ def compile_command(
     ] = None,
     provider: Annotated[str, Option(metavar="NAME", help="The compilation provider.")] = "auto",
     opt_level: Annotated[int, Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")] = 3,
+    llvm_opt_level: Annotated[
+        int | None,
+        Option("--llvm-opt", min=0, max=3, metavar="LEVEL", help="LLVM's level alone; 0 for IR that is optimised."),
+    ] = None,
     fast_compile: Annotated[
         FastCompile, Option("--fast-compile", help="What ptxas leaves out to be done sooner, in place of its -O.")
     ] = "0",
@@ -93,6 +97,7 @@ def compile_command(
         check_output(path, inputs)
         options = CompilationOptions(
             opt_level=opt_level,
+            llvm_opt_level=llvm_opt_level,
             fast_compile=fast_compile,
             line_info=line_info,
             debug_info=debug_info,

@@ -73,7 +73,7 @@ def lower(
     Args:
         parts: name and textual LLVM IR of one module for each input that the shard takes from; linked into one.
         target: the architecture.
-        options: optimisation level, inlining threshold, flush-to-zero, debug info.
+        options: optimisation levels, inlining threshold, flush-to-zero, debug info.
         ptx_version: PTX ISA version to emit, 90 for 9.0.
         keep: kernels and functions that stay visible; all others become internal, and so does shared memory.
         libdevice: NVIDIA's device library; None when it was not found.
@@ -154,7 +154,7 @@ def _prepared(
 
 
 def _optimize(module: Any, machine: Any, options: CompilationOptions) -> None:
-    tuning = llvm().create_pipeline_tuning_options(speed_level=options.opt_level)
+    tuning = llvm().create_pipeline_tuning_options(speed_level=options.pass_level)
     if options.inlining_threshold is not None:
         _set_inlining_threshold(tuning, options.inlining_threshold)
     builder = llvm().create_pass_builder(machine, tuning)

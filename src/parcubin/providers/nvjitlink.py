@@ -129,9 +129,7 @@ def _options(
         arguments.append("-r")
     if options.debug_info:
         arguments.append("-g")
-    elif any(
-        isinstance(undeferred(i), Ptx) for i in inputs
-    ):  # modules may be another tool's
+    elif any(isinstance(undeferred(i), Ptx) for i in inputs):  # modules may be another tool's
         arguments.append(f"-Xptxas={optimisation_option(tool, options)}")  # -O itself takes 0 and 3 only
     if options.line_info:
         arguments.append("-lineinfo")
