@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import parcubin
@@ -62,7 +64,7 @@ SUMS = function("twice", words="") + kernel(
 
 
 def test_passes_are_left_out_and_code_generation_optimises(compiler: parcubin.Compiler) -> None:
-    def ptx(**levels: int) -> str:
+    def ptx(**levels: Any) -> str:
         (text,) = compiler.compile(HEADER + SUMS, output="ptx", options=CompilationOptions(**levels)).ptx
         return text.text
 
