@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from parcubin.errors import InputError, ParcubinError
 from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
-from parcubin.split.outline import Binding, Sharing
+from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import PrintModule
@@ -117,8 +117,9 @@ def _first_definition(module: Module) -> tuple[str, bytes]:
 
 
 def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
-    """Local variables of PTX whose name other modules use, too, are no host variables: the host could not tell them
-    apart."""
+    """What the host names is one thing. Local variables of PTX whose name other modules use, too, are no host
+    variables, since the host could not tell them apart; and other local variables that are called as a host variable of
+    another module get another name, since the driver finds local ones, too."""
     count = Counter(
         m.outline.plain_name(s.name)
         for m in modules
@@ -126,10 +127,23 @@ def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
         if s.defined and s.sharing is Sharing.ONCE
     )
     ambiguous = {name for name, times in count.items() if times > 1}
-    return [
-        replace(m, outline=m.outline.hidden(ambiguous)) if ambiguous and isinstance(m.outline, PtxOutline) else m
-        for m in modules
-    ]
+    return [replace(m, outline=_without_ambiguous_names(m.outline, ambiguous, count.keys())) for m in modules]
+
+
+def _without_ambiguous_names(
+    outline: LlvmOutline | PtxOutline, ambiguous: Set[str], named_by_host: Set[str]
+) -> LlvmOutline | PtxOutline:
+    if isinstance(outline, PtxOutline):
+        return outline.hidden(ambiguous) if ambiguous else outline
+    others = {
+        symbol.name
+        for symbol in outline.symbols.values()
+        if symbol.kind is SymbolKind.VARIABLE
+        and symbol.binding is Binding.LOCAL
+        and symbol.sharing is not Sharing.ONCE
+        and outline.plain_name(symbol.name) in named_by_host
+    }
+    return outline.with_other_names(others) if others else outline
 
 
 def unparsable(modules: Iterable[Module], pool: JobGroup) -> dict[Module, InputError]:

@@ -102,7 +102,7 @@ def _definitions(program: Program, variable: Variable, infos: Sequence[CubinInfo
         return 0  # others are called like it
     name = spelled(variable.name) if program.format == "ll" else variable.name
     own = local_ptx_name(name) if program.format == "ll" else name
-    given = re.sub(r"[^a-zA-Z0-9_]", "_", name) + "__parcubin_"
+    given = re.sub(r"[^a-zA-Z0-9_]", "_", name) + "$parcubin_"
     return sum(s.name == own or s.name.startswith(f"_{given}") for info in infos for s in info.defined)
 
 

@@ -89,7 +89,7 @@ def test_shared_variables(compare: Comparer) -> None:
     whole = {name.strip('"') for name in HOST_VARIABLES} | {"static_counter", "odd_$_name", "inline_counter", "inline"}
     assert result.whole.variables.keys() == whole
     assert result.bundle.copies == Counter(whole)
-    internal = [name for name in result.linked.copies if "__parcubin_" in name]
+    internal = [name for name in result.linked.copies if "$parcubin_" in name]
     assert len(internal) == 2
     assert result.linked.copies == Counter((whole | set(internal)) - {"static_counter", "odd_$_name"})
     assert result.programs[1].report.shards > len(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 
 from parcubin.split.llvm_global import LINKAGES, Global
 from parcubin.split.llvm_metadata import Metadata
@@ -69,6 +70,14 @@ class LlvmOutline:
         if symbol.kind is SymbolKind.VARIABLE and symbol.binding is Binding.LOCAL:
             return local_ptx_name(name)
         return plain_name(name)
+
+    def with_other_names(self, names: Set[str]) -> LlvmOutline:
+        """The module with other names for some of its local variables, which no C identifier can be."""
+        new: dict[str, str] = {}
+        for name in sorted(names):
+            stem = local_ptx_name(name) if not name[0].isdigit() else f"_{name}"
+            new[name] = next(n for n in (f"{stem}.{i}" for i in count(1)) if n not in self.symbols)
+        return outline_llvm_ir(renamed(self._text, new), self.name)
 
     @cached_property
     def environment(self) -> str:
