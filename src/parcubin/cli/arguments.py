@@ -28,8 +28,8 @@ class Argument:
 
 
 class Option:
-    """An option. Of a truth value it is a flag; `--no-` switches off one that is on by default. A literal type lists the
-    choices."""
+    """An option. Of a truth value it is a flag; `--no-` switches off one that is on by default. A literal type lists
+    the choices."""
 
     def __init__(
         self,
