@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import parcubin
 import parcubin.split.grouping as grouping
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.model import Ptx, RelocatableKind
+from parcubin.split.llvm_text import local_ptx_name
 from tests.generated import llvm, ptx
-from tests.generated.description import CallEither, Program, Role
+from tests.generated.description import CallEither, Program, Role, Variable
+from tests.generated.names import spelled
 from tests.whole_program import whole_program_ptx
 
 
@@ -70,8 +74,8 @@ def compile_split(program: Program, compiler: parcubin.Compiler) -> Split:
 
 
 def static_differences(program: Program, whole: bytes, split: Split) -> list[str]:
-    """How what is in the CUBINs differs from what must be there: kernels of the whole program, each once; the variables
-    that the host may name, each once in a bundle, with the sizes that the program gives them."""
+    """How what is in the CUBINs differs from what must be there: kernels, each once; the variables that the host may
+    name, each once, with the sizes that the program gives them; and of what kernels store to one at most."""
     found: list[str] = []
     names = sorted(kernel.name for kernel in program.kernels)
     for way, cubins in {"whole": [whole], **split.images}.items():
@@ -83,19 +87,32 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
             sizes = [info.variables[name].size for info in infos if name in info.variables]
             if sizes != [variable.size]:
                 found.append(f"{way}: the sizes of {name} are {sizes}, not {[variable.size]}")
+        for variable in program.variables:
+            count = _definitions(program, variable, infos) if variable.role in (Role.SLOTS, Role.COUNTER) else 0
+            if count > 1:
+                found.append(f"{way}: there are {count} of {variable.name}, which kernels store to")
     if _same_registers(program):
         found += _registers_differ(read_cubin(whole), split)
     return found
 
 
+def _definitions(program: Program, variable: Variable, infos: Sequence[CubinInfo]) -> int:
+    """How often a variable is defined, under its own name or one that parcubin gave it."""
+    if variable.name in {name for twins in program.twins for name in twins}:
+        return 0  # others are called like it
+    name = spelled(variable.name) if program.format == "ll" else variable.name
+    own = local_ptx_name(name) if program.format == "ll" else name
+    given = re.sub(r"[^a-zA-Z0-9_]", "_", name) + "__parcubin_"
+    return sum(s.name == own or s.name.startswith(f"_{given}") for info in infos for s in info.defined)
+
+
 def _same_registers(program: Program) -> bool:
     """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a
-    function's address is taken, or an alias makes one visible: it is neither inlined nor specialised then, and a kernel
+    function's address is taken, or PTX has an alias of it: it is neither inlined nor specialised then, and a kernel
     whose shard does not hold the reason gets better code. And of PTX in two modules the whole program is a link."""
     steps = [step for steps in program.all_steps for step in steps]
     return not (
-        (program.modules > 1 and program.format == "ptx")
-        or program.aliases
+        (program.format == "ptx" and (program.modules > 1 or program.aliases))
         or any(isinstance(step, CallEither) for step in steps)
         or any(variable.role is Role.FUNCTIONS for variable in program.variables)
     )

@@ -458,8 +458,10 @@ class _Body:
         return self.value(f"select i1 {condition}, ptr {self.module.symbol(first)}, ptr {self.module.symbol(second)}")
 
     def _scratch(self, size: int) -> None:
-        array = self.name()
-        self.add(f"{array} = alloca [{size} x i32], align 4, addrspace(5)")
+        # LLVM 22 takes the generic address of `alloca ..., addrspace(5)` for a local one, which is an illegal address.
+        generic = self.name()
+        self.add(f"{generic} = alloca [{size} x i32], align 4")
+        array = self.value(f"addrspacecast ptr {generic} to ptr addrspace(5)")
         places = [self.value(f"getelementptr i32, ptr addrspace(5) {array}, i32 {i}") for i in range(size)]
         for i, place in enumerate(places):
             self.add(f"store i32 {i + 3}, ptr addrspace(5) {place}, align 4")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import parcubin
-from parcubin.errors import UnresolvedSymbolError
+from parcubin.errors import ToolchainError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from tests.gpu.programs import PROGRAMS
 from tests.gpu.ways import WAYS, compiler_for, one_kernel_a_shard, whole
@@ -49,3 +50,20 @@ def test_compiles(name: str, way: str, compiler: parcubin.Compiler, tmp_path: Pa
 def test_compiles_as_a_whole(name: str, tmp_path: Path) -> None:
     (cubin,) = whole(PROGRAMS[name], ARCH, Tools(tmp_path))
     assert PROGRAMS[name].kernels <= read_cubin(cubin).kernels.keys()
+
+
+@pytest.mark.parametrize("how", ["nvjitlink", "deferred", "relocatable"])
+def test_dynamic_shared_memory_where_every_module_is_plain(how: str, tmp_path: Path) -> None:
+    """Linkers take the first module's alignment: for all that has one name, and for all that was joined before."""
+    program, tools = PROGRAMS["LLVM IR: dynamic shared memory"], Tools(tmp_path)
+    compiler = parcubin.Compiler(ARCH, jobs=1, provider=how) if how == "nvjitlink" else compiler_for(how, ARCH)
+    with compiler, one_kernel_a_shard():
+        try:
+            (cubin,) = WAYS["relocatable" if how == "relocatable" else "linked"](program, compiler, tools)
+        except ToolchainError as error:
+            pytest.skip(error.message)
+    code = tools.sass(cubin)
+    assert code.keys() == program.kernels
+    addresses = [int(n, 16) for n in re.findall(r"UMOV UR\d+, 0x([0-9a-f]+) ;", code["b_aligned_to_128"])]
+    assert len(addresses) > 2
+    assert not any(address % 128 for address in addresses)

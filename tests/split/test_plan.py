@@ -97,6 +97,24 @@ class TestVariables:
         assert definitions(plan, "v") == [()]
         assert declarations(plan, "v") == [("a",)]
 
+    def test_that_point_to_what_cannot_be_shared_are_defined_once(self) -> None:
+        modules = outlines(
+            "@v.w = internal addrspace(1) externally_initialized global i32 0\n"
+            "@p = addrspace(1) global ptr addrspacecast (ptr addrspace(1) @v.w to ptr)\n"
+            + load("a", "@v.w") + load("b", "@p") + kernel("c")
+        )  # fmt: skip
+        plan = plan_shards(modules, "link")
+        assert together(plan) == [("a", "b"), ("c",)]
+        assert [len(definitions(plan, name)) for name in ("p", "v.w")] == [1, 1]
+
+    def test_constants_that_hold_addresses_of_functions_stay_with_the_functions(self) -> None:
+        modules = outlines(
+            "@v = addrspace(4) constant ptr @f\n@w = addrspace(4) constant i32 1\n@t = addrspace(1) global ptr @f\n"
+            + function("f") + lookup("a", "@w", 4) + kernel("c")
+        )  # fmt: skip
+        plan = plan_shards(modules, "link")
+        assert definitions(plan, "v") == definitions(plan, "t") == definitions(plan, "f") == [()]
+
     def test_that_hold_addresses_of_functions_stay_with_the_functions(self) -> None:
         modules = outlines("@v = internal addrspace(1) global ptr @f\n" + function("f") + load("a", "@v") + kernel("c"))
         plan = plan_shards(modules, "link")

@@ -293,6 +293,21 @@ def test_modules_that_need_each_other(compiled: Compile) -> None:
     assert bundle.variables["bytes"].size == 16
 
 
+def test_modules_that_use_shared_memory_of_each_other(compiled: Compile) -> None:
+    """Each is declared in front of its definition, wherever the modules stand."""
+
+    def half(own: str, other: str) -> str:
+        return module(
+            f".visible .shared .align 4 .u32 {own}[32];\n.extern .shared .align 4 .u32 {other}[32];\n",
+            function(f"f_{own}", f"st.shared.u32 [{own}], %r1; st.shared.u32 [{other}], %r1;"),
+            prototype(f"f_{other}", ".extern "),
+            kernel(f"k_{own}", CALL.format(f"f_{own}") + CALL.format(f"f_{other}")),
+        )
+
+    program = compiled(half("a", "b"), half("b", "a"))
+    assert {name: k.shared_bytes for name, k in program.kernels.items()} == {"k_a": 256, "k_b": 256}
+
+
 @pytest.mark.usefixtures("alone")
 def test_weak_shared_memory_that_another_module_uses(compiled: Compile) -> None:
     first = module(".weak .shared .align 4 .u32 s[32];\n", kernel("k1", "st.shared.u32 [s], %r1;"))
@@ -363,6 +378,16 @@ def test_shared_variable_of_a_name_that_means_something_else_in_another_module(c
     )
     linked = compiled(first, second, output="cubin")
     assert {name: k.shared_bytes for name, k in linked.kernels.items()} == {"a": 32, "b": 32, "c": 0}
+
+
+def test_variable_that_the_host_may_name_keeps_its_name(compiled: Compile) -> None:
+    first = module(function("v", linkage=""), kernel("a", CALL.format("v")))
+    second = module(
+        ".global .align 4 .u32 v;\n", prototype("f", ".extern "), kernel("b", READ.format("v") + CALL.format("f"))
+    )
+    third = module(function("f"), kernel("c", ""))
+    for output in ("bundle", "cubin"):
+        assert compiled(first, second, third, output=output).variables.keys() == {"v"}
 
 
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:

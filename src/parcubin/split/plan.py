@@ -128,7 +128,7 @@ def plan_shards(
     if kind == "bundle":
         shared: set[int] = set()
     else:
-        shared = {n for n in single if users[n] and graph.can_be_shared(n) and not graph.reaches_pointers(n)}
+        shared = {node for node in single if users[node] and graph.can_stand_alone(node, single)}
 
     members: dict[str, list[Member]] = defaultdict(list)
     variables = set(shared)
@@ -136,7 +136,8 @@ def plan_shards(
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
             variables.update(component)
         else:
-            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
+            kept = [root for root in component if root not in shared]
+            members[graph.environment(component[0])].append(graph.member(kept, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
     groups = [
         half
@@ -323,9 +324,11 @@ class _Graph:
         first = min(roots, key=lambda root: (self.symbol[root].kind is not SymbolKind.KERNEL, self.plain[root]))
         return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
 
-    def reaches_pointers(self, i: int) -> bool:
-        """Whether a variable holds addresses of functions."""
-        return not self.pointer_nodes.isdisjoint(self.closure([i]))
+    def can_stand_alone(self, i: int, single: Set[int]) -> bool:
+        """Whether a link can refer to the variable from several shards, and to all that it points to: no functions, and
+        no variables that must be where their users are."""
+        reached = self.closure([i])
+        return self.pointer_nodes.isdisjoint(reached) and all(self.can_be_shared(node) for node in reached & single)
 
     def is_host_variable(self, i: int) -> bool:
         symbol = self.symbol[i]
@@ -439,23 +442,22 @@ def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
 
 def _give_constants_to_one_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
     """Makes one of the groups whose code refers to the constant bank define all of it: `-ewp` code has to, and one such
-    shard may be in a link. It is the group of one kernel, by a hash of names, so that other kernels come and go without
-    moving the bank.
+    shard may be in a link. It is the group that has to define a part of it in any case, or the group of one kernel, by
+    a hash of names, so that other kernels come and go without moving the bank.
 
     Returns: the variables that moved into the group.
     """
     moved = graph.constants & variables
-    environments = {graph.environment(node) for node in moved}
     users = [
-        (drawn("constants", member.name), number)
+        ((graph.constants - variables).isdisjoint(member.reached), drawn("constants", member.name), number)
         for number, group in enumerate(groups)
         for member in group
         if not graph.constants.isdisjoint(member.reached)
     ]
-    if not moved or not users:
+    if not moved or not users or not graph.pointer_nodes.isdisjoint(graph.closure(moved)):
         return frozenset()
-    home = groups[min(users)[1]]
-    if environments != {graph.environment(min(home[0].own))}:
+    home = groups[min(users)[-1]]
+    if {graph.environment(node) for node in moved} != {graph.environment(min(home[0].own))}:
         return frozenset()
     home.append(graph.member(sorted(moved), {}, variables - moved))
     return moved

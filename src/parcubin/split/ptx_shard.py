@@ -16,7 +16,7 @@ from itertools import count
 
 from parcubin.model import Ptx
 from parcubin.ptx_syntax import Linkage
-from parcubin.split.outline import Binding, SymbolKind
+from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import Piece, PtxOutline
 
 _LINKAGE_OR_COMMENT = re.compile(rb"\.(?:visible|weak|extern|common)\b[ \t]*|//[^\n]*|/\*(?s:.*?)\*/")
@@ -50,6 +50,10 @@ class PtxPart:
     def new_name(self, name: str) -> str:
         """What other shards call the symbol."""
         return self.rename.get(name, name)
+
+    def is_host_variable(self, name: str) -> bool:
+        """Whether the host may look the variable up by this name."""
+        return self.outline.symbols[name].sharing is Sharing.ONCE
 
     def is_local(self, name: str) -> bool:
         """Whether the name means nothing to other modules."""
@@ -141,7 +145,10 @@ class _Shard:
         self.parts = sorted(parts, key=lambda p: sum(self._definer.get(p.new_name(n), p) is not p for n in p.held))
         self._exports = frozenset(exports) | _aliasees(parts, exports)
         self._known: set[str] = set()
+        self._defined: set[str] = set()
         self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
+        self._of_host = {n for p in parts for n in p.held if p.is_host_variable(n)} - self._taken
+        self._taken |= self._of_host
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
@@ -153,7 +160,7 @@ class _Shard:
         names = self._new_names(part)
         for piece in part.outline.pieces_of(part.held):
             name = names.get(piece.symbol, piece.symbol)
-            statement = self._statement(part, piece, is_known=name in self._known)
+            statement = self._statement(part, piece, name)
             self._known.add(name)
             if statement:
                 statement = _renamed(statement, names)
@@ -177,6 +184,8 @@ class _Shard:
             if piece.variable and piece.variable.is_dynamic_shared_memory:
                 # What is declared alike is the same memory.
                 new = self._dynamic_shared_memory.setdefault(_variable(part, piece, "extern"), self._free_name(name))
+            elif part.is_host_variable(name) and name in self._of_host:
+                new = name
             else:
                 new = self._free_name(name)
             self._taken.add(new)
@@ -187,16 +196,16 @@ class _Shard:
     def _free_name(self, name: str) -> str:
         return next(n for n in _numbered(name) if n not in self._taken)
 
-    def _statement(self, part: PtxPart, piece: Piece, *, is_known: bool) -> bytes:
+    def _statement(self, part: PtxPart, piece: Piece, new_name: str) -> bytes:
         """The statement as the shard needs it; empty when it does not.
 
         Args:
-            is_known: the shard has a declaration of the symbol already.
+            new_name: what the shard calls the symbol.
         """
-        name = piece.symbol
+        name, is_known = piece.symbol, new_name in self._known
         definer = part if part.is_local(name) else self._definer.get(part.new_name(name))
         if piece.variable is not None:
-            return self._statement_of_variable(part, piece, definer, is_known=is_known)
+            return self._statement_of_variable(part, piece, definer, new_name)
         if definer is None:
             return b"" if is_known else _function(part, piece, piece.linkage)
         if (definer is not part) if piece.is_definition else is_known:
@@ -207,20 +216,20 @@ class _Shard:
         linkage = definer.outline.linkage(name) if stays_callable and not part.is_local(name) else "local"
         return self._relocated(part.outline, _function(part, piece, linkage))
 
-    def _statement_of_variable(self, part: PtxPart, piece: Piece, definer: PtxPart | None, *, is_known: bool) -> bytes:
-        name, variable = piece.symbol, piece.variable
-        assert variable is not None
-        if definer is part and piece.is_definition and name in part.define:
-            if variable.is_dynamic_shared_memory:
-                return b"" if is_known else _variable(part, piece, "extern")
-            if name in part.rename:
-                return _variable(part, piece, "visible")
-            return _variable(part, piece, "local" if variable.space == "shared" else piece.linkage)
-        if is_known:
-            return b""
+    def _statement_of_variable(self, part: PtxPart, piece: Piece, definer: PtxPart | None, new_name: str) -> bytes:
+        name = piece.symbol
+        is_known = new_name in self._known
         if definer is not None:
-            part, piece = definer, next(p for p in definer.outline.pieces_of([name]) if p.is_definition)
-        return _variable(part, piece, "extern")
+            is_definition = definer is part and piece.is_definition
+            if not is_definition:
+                piece = next(p for p in definer.outline.pieces_of([name]) if p.is_definition)
+            # What can stand anywhere is defined where it is first named: ptxas warns of a declaration in front of the
+            # definition, and refuses it in front of one of local shared memory.
+            if name in definer.define and (is_definition or not definer.outline.symbols[name].references):
+                is_defined = new_name in self._defined
+                self._defined.add(new_name)
+                return b"" if is_defined else _definition(definer, piece)
+        return b"" if is_known else _variable(definer or part, piece, "extern")
 
     def _relocated(self, outline: PtxOutline, statement: bytes) -> bytes:
         """The statement with the shard's numbers of source files and labels of function names."""
@@ -279,6 +288,16 @@ def _aliasees(parts: Sequence[PtxPart], names: Set[str]) -> frozenset[str]:
 def _function(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:
     text = part.outline.text
     return _with_linkage(text[piece.start : piece.keyword], linkage) + text[piece.keyword : piece.end]
+
+
+def _definition(part: PtxPart, piece: Piece) -> bytes:
+    """The definition of a variable."""
+    assert piece.variable is not None
+    if piece.variable.is_dynamic_shared_memory:
+        return _variable(part, piece, "extern")
+    if piece.symbol in part.rename:
+        return _variable(part, piece, "visible")
+    return _variable(part, piece, "local" if piece.variable.space == "shared" else piece.linkage)
 
 
 def _variable(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:

@@ -30,6 +30,7 @@ from parcubin.model import (
     VariableInfo,
 )
 from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.link_order import largest_alignment_first
 from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
 from parcubin.toolchain.logs import Diagnostic, warnings
 
@@ -157,7 +158,7 @@ class CompileShard:
                     other_pointers=self.other_pointers,
                 )
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
-                text = _with_own_dynamic_shared_memory(ptx.text, summary) if why_plain else ptx.text
+                text = _with_own_dynamic_shared_memory(ptx.text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
@@ -240,7 +241,7 @@ class LinkShards:
     """Links modules and checks that the result holds what it must.
 
     Attributes:
-        modules: in the order in which they are linked, then libraries.
+        modules: in the order in which they are linked if one is extensible, then libraries.
         kernels: what must be in the output.
         variables: likewise.
         relocatable: join them into one relocatable module instead of a loadable CUBIN.
@@ -258,12 +259,13 @@ class LinkShards:
         seconds: dict[str, float] = {}
         with _timed(seconds, "link"):
             output: Assembly | RelocatableModule
+            inputs = largest_alignment_first(self.modules)
             if self.relocatable:
-                output = self.provider.link_to_relocatable_module(self.target, self.modules, self.options)
+                output = self.provider.link_to_relocatable_module(self.target, inputs, self.options)
             else:
-                output = self.provider.compile_and_link(self.target, self.modules, self.options)
+                output = self.provider.compile_and_link(self.target, inputs, self.options)
             cubin = output.cubin
-            modules = [m.cubin for m in self.modules if isinstance(m, RelocatableModule)]
+            modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
             if not self.relocatable and not any(isinstance(m, DeferredModule) for m in self.modules):
                 cubin = with_own_strings(cubin, modules)
             info = read_cubin(cubin, "the linked output")
@@ -289,8 +291,8 @@ class LinkResult:
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
-    """Gives dynamic shared memory names of the shard's own. Of two `-c` modules that call it alike and align it
-    differently, the linker takes the first's alignment for both."""
+    """Gives dynamic shared memory names of the shard's own. Of two plain modules that call it alike and align it
+    differently, the linker takes the first's alignment for both; and modules can be plain whatever is asked for."""
     names = [v.name for v in summary.variables if v.linkage == "extern" and v.space == "shared"]
     if not names:
         return text
