@@ -5,17 +5,18 @@ What is imported here is what starts the workers; the rest is imported while the
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from parcubin.errors import UsageError
+from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Emit, Target
 from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
 from parcubin.workers.machine import available_cores
-from parcubin.workers.pool import WorkerPool
+from parcubin.workers.pool import JobFuture, WorkerPool
 
 if TYPE_CHECKING:
     from parcubin.configuration import ToolPaths
@@ -122,7 +123,7 @@ class Compiler:
         self._warnings: tuple[str, ...] = ()
         # What is asked once, so that a small program costs little more than its compiler.
         self._selections: dict[Emit, Selection] = {}
-        self._versions: dict[CompilationProvider | None, tuple[int, str]] = {}
+        self._versions: dict[CompilationProvider | None, JobFuture[tuple[int, str]]] = {}
         tokens = None
         try:
             tokens = jobserver()
@@ -167,6 +168,8 @@ class Compiler:
         for limit in (timeout, total_timeout):
             if limit is not None and not limit > 0:
                 raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        with suppress(ToolchainError):  # the build says what it means
+            self._ask_versions(self.select_provider(output))
         build = self._build(
             inputs,
             options or CompilationOptions(),
@@ -254,6 +257,17 @@ class Compiler:
                 driver=self._driver_release,
             )
         return self._selections[output]
+
+    def _ask_versions(self, selection: Selection | None) -> JobFuture[tuple[int, str]]:
+        """The answer to `AskVersions`. A worker looks for it while the pipeline is imported; it is asked once, unless
+        there was no answer."""
+        from parcubin.workers.jobs import AskVersions
+
+        provider = selection.provider if selection else None
+        known = self._versions.get(provider)
+        if known is None or (known.done() and known.exception() is not None):
+            known = self._versions[provider] = self._pool.submit(AskVersions(provider))
+        return known
 
     @cached_property
     def _libdevice(self) -> Path | None:

@@ -78,12 +78,9 @@ class Build:
         self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        known = self.compiler._versions
-        asked = None if provider in known else self.pool.submit(AskVersions(provider))
+        versions = self.compiler._ask_versions(selection)
         modules = self.modules or self._read()
-        if asked is not None:
-            known[provider] = asked.result()
-        ptx_version, llvm_version = known[provider]
+        ptx_version, llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)

@@ -105,7 +105,7 @@ class JobFuture(Future[ResultT]):
         """The result. Without a timeout, the deadline is it.
 
         Raises:
-            ParcubinError: what the job raised, `WorkerCrashedError`, or `CompilationTimeoutError`.
+            ParcubinError: what the job raised, `ProcessCrashedError`, or `CompilationTimeoutError`.
         """
         if timeout is not None:
             return super().result(timeout)
@@ -158,6 +158,17 @@ class JobGroup:
             WorkerError: the pool is closed, or belongs to the process that this one was forked from.
         """
         return self._state.submit(job, cost, size, self, replace(self._limit, seconds=timeout))
+
+    def result_of(self, future: JobFuture[ResultT]) -> ResultT:
+        """The result of another group's job, by this group's deadline.
+
+        Raises:
+            ParcubinError: as `JobFuture.result`.
+        """
+        try:
+            return future.result(_seconds_until(self._limit.deadline))
+        except TimeoutError:
+            raise self._limit.error() from None
 
     def completed(self, futures: Sequence[JobFuture[ResultT]]) -> Iterator[JobFuture[ResultT]]:
         """The futures as they are completed; at the deadline, all that are left. None of them waits any longer."""

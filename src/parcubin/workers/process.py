@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -71,6 +72,7 @@ def main() -> None:
         from parcubin.lower.llvm import start
 
         start()
+    import_module("parcubin.workers.jobs")  # while the parent is not ready either
     outcome: tuple[bool, object, int] = (True, None, 0)
     while True:
         results.write(packed(outcome))
