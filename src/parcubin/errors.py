@@ -175,3 +175,15 @@ class LinkCheckError(CompileError):
 
 class WorkerError(ParcubinError):
     """A worker process died or could not be started."""
+
+
+class ProcessCrashedError(WorkerError):
+    """A worker, or a process that it started, died while it ran a job.
+
+    Attributes:
+        signal: the signal that ended it; None when it exited.
+    """
+
+    def __init__(self, message: str, *, signal: int | None, log: str) -> None:
+        super().__init__(message, log=log)
+        self.signal = signal

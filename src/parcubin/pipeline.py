@@ -23,6 +23,7 @@ from parcubin.errors import (
 )
 from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, unresolved_error
+from parcubin.lower.selection import select_llvm
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -67,6 +68,7 @@ def compile(  # noqa: A001 - what it does
     output: Emit = "bundle",
     jobs: int | None = None,
     provider: str = "auto",
+    llvm: str | PathLike[str] = "auto",
     keep_going: bool = False,
 ) -> Program:
     """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
@@ -79,12 +81,13 @@ def compile(  # noqa: A001 - what it does
         output: see `Compiler.compile`.
         jobs: worker processes; as many as cores by default.
         provider: the compilation provider; `"auto"` takes the best that the machine has.
+        llvm: see `Compiler`.
         keep_going: see `Compiler.compile`.
 
     Raises:
         ParcubinError: see `parcubin.errors`.
     """
-    with Compiler(target, jobs=jobs, provider=provider) as compiler:
+    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm) as compiler:
         return compiler.compile(inputs, options=options, output=output, keep_going=keep_going)
 
 
@@ -97,35 +100,41 @@ class Compiler:
         *,
         jobs: int | None = None,
         provider: str = "auto",
+        llvm: str | PathLike[str] = "auto",
         paths: ToolPaths | None = None,
         force: bool = False,
         driver: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> None:
-        """Starts the workers.
+        """Chooses the LLVM and starts the workers.
 
         Args:
             target: `"sm_90a"`.
             jobs: worker processes; as many as cores by default. The output does not depend on it.
             provider: the compilation provider; `"auto"` takes the best that the machine has.
+            llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
+                `"auto"` takes such tools where the machine has them, else llvmlite.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
             driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
             progress: called, from the thread that compiles, with each step forward.
 
         Raises:
+            ToolchainError: the LLVM that was asked for cannot be used.
             UsageError: `target` is not a target's name, `driver` not a release, or `jobs` not positive.
         """
         self.target = target if isinstance(target, Target) else Target(target)
         if jobs is not None and jobs < 1:
             raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
         self._provider = provider
+        self._requested_llvm = llvm
         self._paths = paths
         self._force = force
         self._driver = driver
         self._driver_release = parse_release(driver) if driver else None
         self._progress = progress
-        self._pool = WorkerPool(jobs or available_cores())
+        self._llvm = select_llvm(llvm, target=self.target)
+        self._pool = WorkerPool(jobs or available_cores(), llvmlite=self._llvm.is_llvmlite)
 
     def compile(
         self,
@@ -198,6 +207,7 @@ class Compiler:
             self.target,
             jobs=self._pool.size,
             provider=self._provider,
+            llvm=self._requested_llvm,
             paths=self._paths,
             force=self._force,
             driver=self._driver,
@@ -243,7 +253,7 @@ class _Build:
         start = time.monotonic()
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        versions = self.compiler._pool.submit(AskVersions(provider))
+        versions = self.compiler._pool.submit(AskVersions(provider, self.compiler._llvm.llvm))
         modules = self.modules or self._read()
         ptx_version, llvm_version = versions.result()
         form: Emit = "bundle" if no_linker else output
@@ -272,7 +282,7 @@ class _Build:
         """The shards as text, not compiled."""
         pool = self.compiler._pool
         modules = self._read()
-        ptx_version, _ = pool.submit(AskVersions(None)).result()
+        ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm.llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
         jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
@@ -294,6 +304,7 @@ class _Build:
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
+            llvm=self.compiler._llvm.llvm,
             provider=provider,
             ptx_version=ptx_version,
             libdevice=Path(libdevice.path) if libdevice else None,
@@ -310,7 +321,9 @@ class _Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.compiler._pool, debug_info=self.options.debug_info)
+        modules = read_modules(
+            sources, self.compiler._pool, self.compiler._llvm.llvm, debug_info=self.options.debug_info
+        )
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -435,7 +448,7 @@ class _Build:
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.all, self.compiler._pool)
+        faulty = unparsable(modules.all, self.compiler._pool, self.compiler._llvm.llvm)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
         split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}

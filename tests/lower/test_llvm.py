@@ -14,13 +14,26 @@ from cuda.pathfinder import find_bitcode_lib
 
 import parcubin
 from parcubin.errors import InputError, InternalCompilerError, TargetUnsupportedError, UnresolvedSymbolError
-from parcubin.lower.llvm import lower, print_module
-from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION, check_target
+from parcubin.lower.interface import Llvm
+from parcubin.lower.llvmlite import LlvmliteLlvm
+from parcubin.lower.lowering import lower
+from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION
 from parcubin.model import CompilationOptions, Target
 from tests.inspect.cuda_tools import Tools
 from tests.split.samples import HEADER, call, function, kernel
 
 LIBDEVICE = Path(find_bitcode_lib("device"))
+
+lowering: Llvm = LlvmliteLlvm()
+
+
+@pytest.fixture(autouse=True, params=["llvmlite", "external"])
+def llvm_of_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test here is run with both."""
+    if request.param == "external":
+        external = request.getfixturevalue("external_llvm")
+        monkeypatch.setitem(globals(), "lowering", external)
+        monkeypatch.setenv("PARCUBIN_LLVM", external.tools.folder)
 
 
 def ptx(
@@ -34,6 +47,7 @@ def ptx(
     """Lowers modules as one shard."""
     parts = [(f"part {number}", HEADER + text) for number, text in enumerate(texts)]
     return lower(
+        lowering,
         parts,
         target=Target(target),
         options=options or CompilationOptions(),
@@ -295,18 +309,18 @@ class TestTargets:
 
     def test_all_in_the_table_pass(self) -> None:
         for name in FIRST_PTX_VERSIONS:
-            check_target(Target(name), LATEST_PTX_VERSION, "LLVM")
+            lowering.check_target(Target(name), LATEST_PTX_VERSION)
 
 
 def test_printing() -> None:
-    text = print_module(b"define void @f() { ret void }", "input")
+    text = lowering.print_module(b"define void @f() { ret void }", "input")
     assert "define void @f() {\n  ret void\n}\n" in text
     module = llvm.parse_assembly("define void @f() { ret void }", llvm.create_context())
-    assert "define void @f() {\n  ret void\n}\n" in print_module(module.as_bitcode(), "input")
+    assert "define void @f() {\n  ret void\n}\n" in lowering.print_module(module.as_bitcode(), "input")
     with pytest.raises(InputError, match="cannot parse input at line 2: expected"):
-        print_module(b"\ndefine void f() { ret void }", "input")
+        lowering.print_module(b"\ndefine void f() { ret void }", "input")
     with pytest.raises(InputError, match="neither bitcode nor text"):
-        print_module(b"\xff\xfe", "input")
+        lowering.print_module(b"\xff\xfe", "input")
 
 
 UNSELECTABLE = kernel(
@@ -340,9 +354,10 @@ def test_diagnostics_of_llvm_stay_in_the_worker(capfd: pytest.CaptureFixture[str
         compiler.compile(HEADER + kernel("k", loop) + metadata)
     assert capfd.readouterr() == ("", "")
     script = (
-        "import sys; from parcubin.lower.llvm import lower; from parcubin.model import *\n"
-        "lower([('p', sys.argv[1])], target=Target('sm_90'), options=CompilationOptions(), ptx_version=80,"
-        " keep={'k'}, libdevice=None, name='s')"
+        "import sys; from parcubin.lower.llvmlite import LlvmliteLlvm; from parcubin.lower.lowering import lower\n"
+        "from parcubin.model import *\n"
+        "lower(LlvmliteLlvm(), [('p', sys.argv[1])], target=Target('sm_90'), options=CompilationOptions(),"
+        " ptx_version=80, keep={'k'}, libdevice=None, name='s')"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, HEADER + kernel("k", loop) + metadata],

@@ -32,6 +32,9 @@ def compile_command(
         int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
     ] = None,
     provider: Annotated[str, typer.Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    llvm: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder with opt and llc that lower, or 'llvmlite'.")
+    ] = "auto",
     opt_level: Annotated[
         int, typer.Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")
     ] = 3,
@@ -90,7 +93,9 @@ def compile_command(
 
         with (
             nullcontext() if quiet else show_progress() as progress,
-            Compiler(target=arch, jobs=jobs, provider=provider, driver=driver, progress=progress) as compiler,
+            Compiler(
+                target=arch, jobs=jobs, provider=provider, llvm=llvm, driver=driver, progress=progress
+            ) as compiler,
         ):
             program = compiler.compile(
                 inputs, options=options, output=emit, keep_going=keep_going, split=split, keep=keep

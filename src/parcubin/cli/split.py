@@ -16,6 +16,9 @@ def split_command(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a.")] = "sm_80",
     emit: Annotated[Emit, typer.Option(help="What the plan is for.")] = "cubin",
+    llvm: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder with the opt that prints, or 'llvmlite'.")
+    ] = "auto",
 ) -> None:
     """Write the shards of a program and the plan.
 
@@ -27,7 +30,7 @@ def split_command(
         from parcubin.files import write_files
         from parcubin.pipeline import Compiler
 
-        with Compiler(arch) as compiler:
+        with Compiler(arch, llvm=llvm) as compiler:
             shards = compiler.split(list(inputs), output=emit)
         files: dict[str, bytes] = {}
         described: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parcubin.errors import InternalCompilerError, ParcubinError, WorkerError
+from parcubin.errors import InternalCompilerError, ParcubinError, ProcessCrashedError, WorkerError
 from parcubin.workers.process import Job, receive, send
 
 ResultT = TypeVar("ResultT")
@@ -39,18 +39,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-class WorkerCrashedError(WorkerError):
-    """A worker died while it ran a job.
-
-    Attributes:
-        signal: the signal that ended it; None when it exited.
-    """
-
-    def __init__(self, message: str, *, signal: int | None, log: str) -> None:
-        super().__init__(message, log=log)
-        self.signal = signal
-
-
 def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = ()) -> ParcubinError:
     """The error; the crash of a worker becomes that of the compiler that ran in it.
 
@@ -59,7 +47,7 @@ def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = 
         what: what was compiled.
         kernels: those in it; if LLVM names the one at fault, that one is the error's.
     """
-    if not isinstance(error, WorkerCrashedError) or error.signal in _SIGNALS_FROM_OUTSIDE:
+    if not isinstance(error, ProcessCrashedError) or error.signal in _SIGNALS_FROM_OUTSIDE:
         return error
     complaint = _FATAL.search(error.log)
     function = _FUNCTION_AT_FAULT.search(error.log)
@@ -87,8 +75,8 @@ class WorkerPool:
     their own and die when the pool is closed, collected, or its process ends.
     """
 
-    def __init__(self, size: int) -> None:
-        """Starts `size` workers; they load LLVM while the caller prepares the first jobs.
+    def __init__(self, size: int, *, llvmlite: bool = False) -> None:
+        """Starts `size` workers. With `llvmlite` they load it while the caller prepares the first jobs.
 
         Raises:
             WorkerError: a worker cannot be started, or there is no folder for temporary files.
@@ -98,7 +86,7 @@ class WorkerPool:
             temporary = tempfile.mkdtemp(prefix="parcubin-")
         except OSError as error:
             raise WorkerError(f"There is no folder for temporary files: {error.strerror or error}.") from None
-        self._state = _State(temporary)
+        self._state = _State(temporary, llvmlite)
         self._finalizer = weakref.finalize(self, self._state.close)
         try:
             for _ in range(size):
@@ -110,7 +98,7 @@ class WorkerPool:
     def submit(self, job: Job[ResultT], cost: float = float("inf")) -> Future[ResultT]:
         """Queues a job. Of the waiting jobs the costliest runs first; without a cost, before all others.
 
-        The future's exception is the `ParcubinError` that the job raised, or `WorkerCrashedError`.
+        The future's exception is the `ParcubinError` that the job raised, or `ProcessCrashedError`.
 
         Raises:
             WorkerError: the pool is closed, or belongs to the process that this one was forked from.
@@ -139,9 +127,10 @@ class _State:
     """What a pool and the threads that feed its workers share. It does not hold the pool, so that an unreferenced pool
     is collected."""
 
-    def __init__(self, temporary: str) -> None:
+    def __init__(self, temporary: str, llvmlite: bool) -> None:
         self.closed = False
         self._temporary = temporary
+        self._llvmlite = llvmlite
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._tasks: queue.PriorityQueue[_Task] = queue.PriorityQueue()
@@ -149,7 +138,7 @@ class _State:
         self._workers: list[_Worker] = []
 
     def add_worker(self) -> None:
-        worker = _Worker(self._temporary)
+        worker = _Worker(self._temporary, self._llvmlite)
         self._workers.append(worker)
         threading.Thread(target=self._serve, args=(worker,), name="parcubin-worker", daemon=True).start()
 
@@ -205,8 +194,8 @@ class _State:
 class _Worker:
     """One worker process, restarted after it died."""
 
-    def __init__(self, temporary: str) -> None:
-        self._temporary = temporary
+    def __init__(self, temporary: str, llvmlite: bool) -> None:
+        self._arguments = [temporary, *(["llvmlite"] if llvmlite else [])]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
@@ -220,7 +209,7 @@ class _Worker:
             try:
                 self._stderr = os.memfd_create("parcubin-worker")
                 self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "parcubin.workers.process", self._temporary],
+                    [sys.executable, "-P", "-m", "parcubin.workers.process", *self._arguments],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._stderr,
@@ -248,7 +237,7 @@ class _Worker:
             raise value
         return value
 
-    def _crash(self, process: subprocess.Popen[bytes]) -> WorkerCrashedError:
+    def _crash(self, process: subprocess.Popen[bytes]) -> ProcessCrashedError:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its children too
@@ -259,7 +248,7 @@ class _Worker:
         with self._lock:
             self._process = None
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
-        return WorkerCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
+        return ProcessCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
 
     def stop(self) -> None:
         """Kills the process and its children."""

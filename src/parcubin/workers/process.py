@@ -1,8 +1,9 @@
-"""A worker process: `python -m parcubin.workers.process FOLDER`.
+"""A worker process: `python -m parcubin.workers.process FOLDER [llvmlite]`.
 
 Reads jobs from standard input and writes results to what was standard output, each as a length (8 bytes, little endian)
 and a pickle. Both ends are the same program, so pickle is safe here. What libraries print goes to standard error, where
-the pool looks when a worker dies. Temporary files go to FOLDER. When standard input ends, the parent is gone or wants
+the pool looks when a worker dies. Temporary files go to FOLDER. With `llvmlite` it
+loads that first. When standard input ends, the parent is gone or wants
 the worker gone: it, its children and FOLDER go at once.
 """
 
@@ -58,10 +59,11 @@ def main() -> None:
     os.dup2(2, 1)
     jobs: queue.SimpleQueue[Job[object]] = queue.SimpleQueue()
     threading.Thread(target=_read_jobs, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    with contextlib.suppress(ImportError):  # PTX needs no LLVM
-        from parcubin.lower.llvm import start
+    if "llvmlite" in sys.argv[2:]:
+        with contextlib.suppress(ImportError):  # PTX needs no LLVM
+            from parcubin.lower.llvmlite import load
 
-        start()
+            load()
     while True:
         job = jobs.get()
         try:
