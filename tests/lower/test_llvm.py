@@ -237,7 +237,7 @@ def test_parts_that_do_not_link_are_an_error() -> None:
         (kernel("k").replace("ret void", "ret i32 1"), "part 0 at line .*: value doesn't match function result type"),
         (kernel("k").replace("  ret void\n", ""), "part 0 at line 5: function body requires at least one basic block"),
         (kernel("k") + "\n\0" + kernel("l"), "part 0 at line 9: there is a NUL character"),
-        ("@v = internal global i32 0, align 3\n", "part 0 at line 4: alignment is not a power of two"),
+        ("@v = internal global i32 0, align 3\n" + kernel("k"), "part 0 at line 4: alignment is not a power of two"),
         (
             kernel("k", "  %a = add i32 %b, 1\n  %b = add i32 %a, 1\n"),
             "the shard is not valid LLVM IR: Instruction does not",

@@ -16,6 +16,12 @@ from tests.split.comparison import Comparer, whole_program_ptx
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
 
 
+@pytest.fixture(scope="module")
+def compiler(compiler_of_each_llvm: parcubin.Compiler) -> parcubin.Compiler:
+    """Everything here holds whichever LLVM lowers."""
+    return compiler_of_each_llvm
+
+
 @dataclass(frozen=True)
 class Linked:
     """A module of a link."""

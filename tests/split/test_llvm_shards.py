@@ -7,12 +7,20 @@ from collections import Counter
 
 import pytest
 
+import parcubin
 from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
 from tests.split.comparison import Comparer, printed, whole_program_ptx
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
+
+
+@pytest.fixture(scope="module")
+def compiler(compiler_of_each_llvm: parcubin.Compiler) -> parcubin.Compiler:
+    """Everything here holds whichever LLVM lowers."""
+    return compiler_of_each_llvm
+
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
 HOST_VARIABLES = {

@@ -13,7 +13,7 @@ from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.interface import Llvm, Texts
 from parcubin.lower.libdevice import libdevice_functions, needed_of_libdevice
 from parcubin.lower.source_text import without_nul
-from parcubin.lower.visibility import make_internal, make_visible, shared_names
+from parcubin.lower.visibility import in_order, make_internal, make_visible, shared_names
 from parcubin.model import CompilationOptions, Target
 from parcubin.timing import timed
 
@@ -100,7 +100,7 @@ def _prepared(
     if options.flush_to_zero:
         texts = [(part, with_flush_to_zero(text)) for part, text in texts]
     if shared_names([text for _, text in texts]) - keep:
-        texts = [(name, llvm.link(texts, name))]
+        texts = [(name, llvm.link([(part, in_order(text)) for part, text in texts], name))]
     results = [(part, make_internal(text, keep)) for part, text in texts]
     kept = frozenset[str]().union(*(result.kept for _, result in results))
     if missing := sorted(keep - kept):

@@ -27,7 +27,7 @@ def make_visible(text: str, keep: Set[str]) -> str:
 
     def visible(function: re.Match[str]) -> str:
         header = FUNCTION_HEADER.match(function[0])
-        if header is None or plain_name(header["name"]) not in keep:
+        if header is None or _name(header["name"]) not in keep:
             return function[0]
         linkage = _linkage(header["words"])
         if linkage in _LOCAL:
@@ -37,6 +37,19 @@ def make_visible(text: str, keep: Set[str]) -> str:
         return function[0]
 
     return _FUNCTION.sub(visible, text)
+
+
+def in_order(text: str) -> str:
+    """The module, of which LLVM's linker keeps the functions in their order; llvm-link moves those that may be dropped
+    (`linkonce`) to where they are used."""
+
+    def kept(function: re.Match[str]) -> str:
+        header = FUNCTION_HEADER.match(function[0])
+        if header is None or _linkage(header["words"]) not in ("linkonce", "linkonce_odr"):
+            return function[0]
+        return _with_words(header, header["words"].replace("linkonce", "weak"))
+
+    return _FUNCTION.sub(kept, text)
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ def make_internal(text: str, keep: Set[str]) -> InternalModule:
         header = FUNCTION_HEADER.match(line)
         if header is None:
             return line
-        name = plain_name(header["name"])
+        name = _name(header["name"])
         if name in keep:
             kept.add(name)
             return line
@@ -78,7 +91,7 @@ def make_internal(text: str, keep: Set[str]) -> InternalModule:
 
 def _internal_global(line: str, keep: Set[str], kept: set[str]) -> str:
     global_ = Global.parse(line)
-    name = plain_name(global_.name)
+    name = _name(global_.name)
     if global_.keyword != "alias":
         is_copied = global_.space == _SHARED and global_.defined and name not in keep
         return global_.definition("internal") if is_copied else line
@@ -117,10 +130,15 @@ def _names(text: str) -> list[tuple[str, bool]]:
             if _ALIAS_OR_SHARED.search(line):
                 global_ = Global.parse(line)
                 if global_.linkage not in _LOCAL:
-                    found.append((plain_name(global_.name), global_.defined))
+                    found.append((_name(global_.name), global_.defined))
         elif (header := FUNCTION_HEADER.match(line)) and _linkage(header["words"]) not in _LOCAL:
-            found.append((plain_name(header["name"]), line.startswith("define")))
+            found.append((_name(header["name"]), line.startswith("define")))
     return found
+
+
+def _name(spelled: str) -> str:
+    """The symbol's name; empty for a number, which stands for a symbol without one."""
+    return "" if spelled.isdigit() else plain_name(spelled)
 
 
 def _linkage(words: str) -> str:

@@ -20,6 +20,7 @@ _VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*\S*)")
 _CPU = re.compile(r"^ +(sm_[1-9]\d{1,2}[af]?) +- Select ", re.M)
 _PTX_VERSION = re.compile(r"^ +ptx(\d+) ", re.M)
 _TIMEOUT_S = 30
+_SYSTEM = Path("/usr/lib")
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def folders() -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     on_path = shutil.which("opt")
     places = [(Path(on_path), "PATH")] if on_path else []
-    installed = sorted(Path("/usr/lib").glob("llvm-[0-9]*/bin/opt"), key=lambda p: -_number(p.parent.parent.name))
-    places += [(path, "/usr/lib") for path in installed]
+    installed = sorted(_SYSTEM.glob("llvm-[0-9]*/bin/opt"), key=lambda p: -_number(p.parent.parent.name))
+    places += [(path, str(_SYSTEM)) for path in installed]
     for path, origin in places:
         real = os.path.realpath(path)
         if real not in seen:

@@ -238,6 +238,10 @@ class _Worker:
         return value
 
     def _crash(self, process: subprocess.Popen[bytes]) -> ProcessCrashedError:
+        with self._lock:
+            if self._process is not process:  # `stop` has it, and closes what belongs to it
+                return ProcessCrashedError(_CLOSED, signal=None, log="")
+            self._process = None
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # its children too
@@ -245,8 +249,6 @@ class _Worker:
         size = os.fstat(self._stderr).st_size
         log = os.pread(self._stderr, _LOG_TAIL, max(0, size - _LOG_TAIL)).decode(errors="replace").strip()
         self._release(process)
-        with self._lock:
-            self._process = None
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
         return ProcessCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
 
