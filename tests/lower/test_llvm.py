@@ -278,7 +278,9 @@ def test_debug_info_is_what_ptxas_takes(debug_info: str, tmp_path: Path) -> None
 
 class TestTargets:
     def test_unknown_to_llvm(self) -> None:
-        with pytest.raises(TargetUnsupportedError, match=r"LLVM 22.* does not know the target sm_95.*newest.* sm_121f"):
+        with pytest.raises(
+            TargetUnsupportedError, match=r"LLVM \d+.* does not know the target sm_95.*newest.* sm_\d+f"
+        ):
             ptx(kernel("k"), target="sm_95")
 
     @pytest.mark.parametrize(

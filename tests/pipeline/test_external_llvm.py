@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from llvmlite.binding import llvm_version_info
 
 import parcubin
 from parcubin.lower.external import ExternalLlvm
@@ -45,13 +46,16 @@ def some_of_cub(corpus_text: Callable[[str], str], external_llvm: ExternalLlvm) 
     return next(shard.text for shard in shards if len(shard.kernels) > 2)
 
 
-def check_same(found: list[parcubin.Program]) -> None:
+def check_same(found: list[parcubin.Program], llvm: ExternalLlvm) -> None:
+    """The same program, whatever the number of workers, and the very same as llvmlite's when it is of the same LLVM."""
     by_llvmlite, *by_other = found
     for program in by_other:
-        assert {n: (k.registers, k.shared_bytes) for n, k in program.kernels.items()} == {
-            n: (k.registers, k.shared_bytes) for n, k in by_llvmlite.kernels.items()
-        }
+        assert program.kernels.keys() == by_llvmlite.kernels.keys()
         assert program.variables == by_llvmlite.variables
+        if llvm.tools.major == llvm_version_info[0]:
+            assert {n: (k.registers, k.shared_bytes) for n, k in program.kernels.items()} == {
+                n: (k.registers, k.shared_bytes) for n, k in by_llvmlite.kernels.items()
+            }
         assert [a.cubin for a in program.assemblies] == [a.cubin for a in by_other[0].assemblies]
         assert program._image == by_other[0]._image
 
@@ -59,18 +63,18 @@ def check_same(found: list[parcubin.Program]) -> None:
 @pytest.mark.parametrize("output", ["bundle", "cubin"])
 def test_samples(output: Emit, external_llvm: ExternalLlvm) -> None:
     for sample in (CONSTANT_TABLES, CALLS_LIBDEVICE, [module(kernel("k")), module(kernel("l")), CALLS_LIBDEVICE]):
-        check_same(programs(sample, "sm_90", external_llvm, output))
+        check_same(programs(sample, "sm_90", external_llvm, output), external_llvm)
 
 
 def test_a_part_of_cub(some_of_cub: str, external_llvm: ExternalLlvm) -> None:
-    check_same(programs(some_of_cub, "sm_80", external_llvm))
+    check_same(programs(some_of_cub, "sm_80", external_llvm), external_llvm)
 
 
 def test_xla_modules(xla_modules: Path, external_llvm: ExternalLlvm) -> None:
     found = programs(sorted(xla_modules.glob("*.ll")), "sm_90a", external_llvm)
-    check_same(found)
+    check_same(found, external_llvm)
     assert len(found[0].kernels) == 75
-    if external_llvm.tools.major == 22:
+    if external_llvm.tools.major == llvm_version_info[0]:
         assert [a.cubin for a in found[1].assemblies] == [a.cubin for a in found[0].assemblies]
 
 
