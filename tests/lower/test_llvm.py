@@ -226,6 +226,19 @@ def test_several_parts_are_linked() -> None:
     assert "extern" not in text
 
 
+@pytest.mark.parametrize(
+    "header", ["", 'target datalayout = "e-i64:32-i128:32"\ntarget triple = "nvptx64-nvidia-gpulibs"\n']
+)
+def test_data_layout_and_triple_are_those_of_the_target(header: str) -> None:
+    parts = [("one", header + kernel("k")), ("two", header + kernel("l"))]
+    for texts in (parts, parts[:1]):
+        linked = lowering.link(texts, "the shard")
+        layout = re.search(r'^target datalayout = "(.*)"$', linked, re.M)
+        assert layout is not None
+        assert "i128:128" in layout[1]
+        assert 'target triple = "nvptx64-nvidia-cuda"' in linked
+
+
 def test_parts_that_do_not_link_are_an_error() -> None:
     with pytest.raises(InputError, match="symbol multiply defined"):
         ptx(kernel("k"), kernel("k"))

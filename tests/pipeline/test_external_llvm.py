@@ -66,6 +66,16 @@ def test_samples(output: Emit, external_llvm: ExternalLlvm) -> None:
         check_same(programs(sample, "sm_90", external_llvm, output), external_llvm)
 
 
+def test_ptx_is_the_same(some_of_cub: str, external_llvm: ExternalLlvm) -> None:
+    if external_llvm.tools.major != llvm_version_info[0]:
+        pytest.skip(f"the PTX of {external_llvm.identity} is not that of llvmlite")
+    for sample in (some_of_cub, CONSTANT_TABLES, CALLS_LIBDEVICE):
+        by_llvmlite, *by_other = programs(sample, "sm_80", external_llvm, "ptx")
+        assert by_llvmlite.ptx
+        for program in by_other:
+            assert program.ptx == by_llvmlite.ptx
+
+
 def test_a_part_of_cub(some_of_cub: str, external_llvm: ExternalLlvm) -> None:
     check_same(programs(some_of_cub, "sm_80", external_llvm), external_llvm)
 
