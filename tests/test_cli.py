@@ -6,6 +6,7 @@ The compiler is a stand-in here, so that what it answers can be chosen; how it c
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -14,13 +15,13 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from parcubin.cli.compile import emit_for
-from parcubin.cli.main import app
+from parcubin.cli.compile import emit_for, memory_size
+from parcubin.cli.main import main
 from parcubin.errors import InputError, ParcubinError, PtxSyntaxError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Target
 from parcubin.report.progress import ProgressEvent
+from tests.command_line import parcubin as run
 
 
 @dataclass
@@ -60,8 +61,10 @@ def program(**changes: Any) -> SimpleNamespace:
         "jobs": 1,
         "provider": "subprocess",
         "wall_s": 1.5,
+        "peak_memory": 123_000_000,
         "stages": {"parse": 0.1, "optimize": 0.5, "emit": 0.4, "assemble": 0.9, "link": 0.01},
         "warnings": (),
+        "helper_calls": {},
         "slowest": ((("axpy",), 0.9), (("dot", "sum"), 0.4)),
         "failures": (),
         **changes,
@@ -72,14 +75,10 @@ def program(**changes: Any) -> SimpleNamespace:
 @pytest.fixture
 def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     fake = FakeCompiler(program())
-    pipeline = ModuleType("parcubin.pipeline")
-    pipeline.Compiler = fake  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "parcubin.pipeline", pipeline)
+    module = ModuleType("parcubin.compiler")
+    module.Compiler = fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "parcubin.compiler", module)
     return fake
-
-
-def run(*arguments: str | Path) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +101,13 @@ def test_existing_folder_is_a_bundle(tmp_path: Path) -> None:
     assert emit_for(str(folder)) == "bundle"
 
 
+@pytest.mark.parametrize(
+    ("text", "size"), [("4096", 4096), ("512M", 512 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("2TB", 2 << 40)]
+)
+def test_size_of_memory(text: str, size: int) -> None:
+    assert memory_size(text) == size
+
+
 def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"model\.o"):
         emit_for("model.o")
@@ -119,7 +125,10 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
     out = tmp_path / "out.cubin"
     flags = "-j 3 --provider nvjitlink -O1 --lineinfo -g --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
     more = "--no-split --keep-going --keep shards --driver 12.4 --llvm /opt/llvm"
-    result = run("compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split())
+    limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
+    result = run(
+        "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
+    )
     assert result.exit_code == 0, result.output
     assert {**compiler.created, "progress": None} == {
         "target": "sm_90a",
@@ -128,6 +137,8 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "llvm": "/opt/llvm",
         "driver": "12.4",
         "progress": None,
+        "max_memory": 3 << 29,
+        "nice": 7,
     }
     assert compiler.called == {
         "inputs": [Path("a.ll"), Path("b.ptx")],
@@ -144,6 +155,8 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "keep_going": True,
         "split": False,
         "keep": Path("shards"),
+        "timeout": 2.5,
+        "total_timeout": 60,
     }
     assert out.read_bytes() == b"written"
     assert compiler.closed
@@ -169,6 +182,7 @@ def test_json_is_all_of_standard_output(compiler: FakeCompiler, tmp_path: Path) 
     assert printed["provider"] == "subprocess"
     assert printed["output"] == str(out)
     assert printed["wall_s"] == 1.5
+    assert printed["peak_memory"] == 123_000_000
     assert list(printed["stages"]) == ["parse", "optimize", "emit", "assemble", "link"]
     assert printed["warnings"] == ["one shard is compiled with -c"]
     assert "one shard is compiled with -c" in result.stderr
@@ -261,6 +275,8 @@ def test_target_that_is_not_one_is_wrong_usage(tmp_path: Path) -> None:
         ["compile", "a.ll", "--arch", "sm_80"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "-O", "4"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "-j", "0"],
+        ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--max-memory", "much"],
+        ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--nice", "-1"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "out.cubin", "--emit", "elf"],
         ["compile", "a.ll", "--arch", "sm_80", "-o", "no/such/folder/out.cubin"],
         ["inspect"],
@@ -284,11 +300,26 @@ def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     assert source.read_text() == ".version 9.0"
 
 
-def test_interrupt_is_130_without_traceback(compiler: FakeCompiler, tmp_path: Path) -> None:
-    compiler.answer = KeyboardInterrupt()
-    result = run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out.cubin")
-    assert result.exit_code == 130
-    assert "Traceback" not in result.output
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_unwinds_everything(
+    number: signal.Signals, compiler: FakeCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(compiler, "compile", interrupted)
+    monkeypatch.setattr(
+        sys, "argv", ["parcubin", "compile", "a.ll", "--arch", "sm_80", "-o", str(tmp_path / "a.cubin")]
+    )
+    before = {n: signal.signal(n, signal.default_int_handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(SystemExit) as caught:
+            main()
+        assert caught.value.code == 128 + number
+        signal.raise_signal(number)  # nothing interrupts the unwinding
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)
     assert compiler.closed
 
 
@@ -296,12 +327,15 @@ def test_interrupt_is_130_without_traceback(compiler: FakeCompiler, tmp_path: Pa
 def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
     code = (
         "import sys\n"
-        "from parcubin.cli.main import app\n"
-        "app(sys.argv[1:], standalone_mode=False)\n"
+        "from parcubin.cli.main import run\n"
+        "try:\n"
+        "    run(sys.argv[1:])\n"
+        "except SystemExit:\n"
+        "    pass\n"
         "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)\n"
     )
     result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert "Usage: " in result.stdout
+    assert "usage: " in result.stdout.lower()
     assert {"rich", "llvmlite", "cuda", "elftools"}.isdisjoint(result.stderr.split())
 
 

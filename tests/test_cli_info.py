@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from parcubin.cli.main import app
 from parcubin.errors import ToolchainError
 from parcubin.toolchain import driver
 from parcubin.toolchain.driver import DriverVersion
+from tests.command_line import parcubin
 
 
 @pytest.fixture(autouse=True)
@@ -35,14 +34,14 @@ def install_driver(monkeypatch: pytest.MonkeyPatch, cuda: tuple[int, int] | None
 
 
 def info(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["info", "--json", *arguments])
+    result = parcubin("info", "--json", *arguments)
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
 def text(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["info", *arguments])
+    result = parcubin("info", *arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -99,6 +98,6 @@ def test_nothing_to_link_is_said_and_no_failure() -> None:
 
 def test_no_toolchain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARCUBIN_FORBID", "subprocess,nvptxcompiler,nvjitlink,driver")
-    result = CliRunner().invoke(app, ["info"])
+    result = parcubin("info")
     assert result.exit_code == 3
     assert "forbidden by PARCUBIN_FORBID" in result.stderr

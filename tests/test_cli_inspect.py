@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from cuda.pathfinder import find_nvidia_binary_utility
-from typer.testing import CliRunner, Result
 
-from parcubin.cli.main import app
+from tests.command_line import Result, parcubin
 
 PTX = """
 .version 8.0
@@ -33,7 +32,7 @@ PTX = """
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return parcubin(*arguments)
 
 
 @pytest.fixture(scope="module")

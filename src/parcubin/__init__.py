@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from parcubin.errors import CompileError, InputError, ParcubinError, ToolchainError, UsageError
-from parcubin.model import CompilationOptions, KernelInfo, Target, VariableInfo
 
 if TYPE_CHECKING:
-    from parcubin.pipeline import Compiler, compile  # noqa: A004
+    from parcubin.compiler import Compiler, compile  # noqa: A004
+    from parcubin.model import CompilationOptions, KernelInfo, Target, VariableInfo
     from parcubin.program import Program, Report
 
 __all__ = [
@@ -29,11 +29,17 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LAZY = {"Compiler": "pipeline", "compile": "pipeline", "Program": "program", "Report": "program"}
+_LAZY = {
+    "Compiler": "compiler",
+    "compile": "compiler",
+    "Program": "program",
+    "Report": "program",
+    **dict.fromkeys(("CompilationOptions", "KernelInfo", "Target", "VariableInfo"), "model"),
+}
 
 
 def __getattr__(name: str) -> object:
-    """Imports the pipeline when it is first used, so that `import parcubin` is fast."""
+    """Imports what is used when it is first used, so that `import parcubin` is fast."""
     if name not in _LAZY:
         raise AttributeError(f"module 'parcubin' has no attribute '{name}'")
     from importlib import import_module

@@ -132,7 +132,18 @@ class TargetMismatchError(CompileError):
 
 
 class RegisterAllocationError(CompileError):
-    """The kernel cannot be compiled within the register limit."""
+    """The kernel cannot be compiled within the register limit.
+
+    Attributes:
+        function_limit: when kernels call functions that use more registers than their launch bounds allow: the most
+            registers that the functions may use; None otherwise.
+    """
+
+    def __init__(
+        self, message: str, *, function_limit: int | None = None, kernels: Sequence[str] = (), log: str = ""
+    ) -> None:
+        super().__init__(message, kernels=kernels, log=log)
+        self.function_limit = function_limit
 
 
 class RegisterSpillError(CompileError):
@@ -167,6 +178,26 @@ class PtxSyntaxError(CompileError):
 
 class InternalCompilerError(CompileError):
     """A compiler failed internally: it crashed, aborted or reported an internal error."""
+
+
+class CompilationTimeoutError(CompileError):
+    """A time limit ended the work.
+
+    Attributes:
+        seconds: the limit.
+        total: whether it was the limit of the whole compile; False for that of one shard.
+    """
+
+    def __init__(
+        self, message: str, *, seconds: float, total: bool, kernels: Sequence[str] = (), log: str = ""
+    ) -> None:
+        super().__init__(message, kernels=kernels, log=log)
+        self.seconds = seconds
+        self.total = total
+
+
+class OutOfMemoryError(CompileError):
+    """A compiler ran out of memory, or the system ended it because memory ran out."""
 
 
 class LinkCheckError(CompileError):

@@ -94,6 +94,19 @@ class Ptx:
 
 
 @dataclass(frozen=True)
+class LlvmIr:
+    """Textual LLVM IR, as LLVM prints it.
+
+    Attributes:
+        text: the module.
+        name: what messages call it.
+    """
+
+    text: str = field(repr=False)
+    name: str = "input"
+
+
+@dataclass(frozen=True)
 class RelocatableModule:
     """A CUBIN that must still be linked.
 

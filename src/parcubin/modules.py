@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from parcubin.errors import InputError, ParcubinError
@@ -15,8 +14,9 @@ from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
 from parcubin.split.outline import Binding, Sharing
 from parcubin.split.ptx import PtxOutline, outline_ptx
+from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import PrintModule
-from parcubin.workers.pool import WorkerPool, as_compiler_error
+from parcubin.workers.pool import JobFuture, JobGroup
 
 _TRIPLE = re.compile(r'^target triple = "([^"]*)"', re.M)
 
@@ -72,7 +72,7 @@ class Modules:
         )
 
 
-def read_modules(sources: Sequence[Source], pool: WorkerPool, llvm: Llvm, *, debug_info: bool) -> Modules:
+def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug_info: bool) -> Modules:
     """Takes all sources apart. LLVM IR that is not in printed form is parsed and printed by the workers.
 
     Args:
@@ -82,7 +82,7 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool, llvm: Llvm, *, deb
         debug_info: whether the modules will be compiled with full debug info.
     """
     outlines: dict[int, LlvmOutline | PtxOutline] = {}
-    printed: dict[int, Future[str]] = {}
+    printed: dict[int, JobFuture[str]] = {}
     failures: list[ParcubinError] = []
     for number, source in enumerate(sources):
         try:
@@ -90,12 +90,12 @@ def read_modules(sources: Sequence[Source], pool: WorkerPool, llvm: Llvm, *, deb
                 source.check_encoding()
                 outlines[number] = outline_ptx(source.data, source.name, debug_info=debug_info)
             elif source.kind is SourceKind.LLVM_BITCODE:
-                printed[number] = pool.submit(PrintModule(source.data, source.name, llvm))
+                printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
             else:
                 try:
                     outlines[number] = _outline_llvm_ir(source, source.text())
                 except NotInPrintedFormError:
-                    printed[number] = pool.submit(PrintModule(source.data, source.name, llvm))
+                    printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
         except ParcubinError as error:
             failures.append(error)
     for number, future in printed.items():
@@ -134,10 +134,10 @@ def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
     ]
 
 
-def unparsable(modules: Iterable[Module], pool: WorkerPool, llvm: Llvm) -> dict[Module, InputError]:
+def unparsable(modules: Iterable[Module], pool: JobGroup, llvm: Llvm) -> dict[Module, InputError]:
     """Those modules of LLVM IR that LLVM cannot parse, with the error, which names the line of the source."""
     checks = {
-        module: pool.submit(PrintModule(module.source.data, module.source.name, llvm))
+        module: pool.submit(PrintModule(module.source.data, module.source.name, llvm), size=len(module.source.data))
         for module in modules
         if isinstance(module.outline, LlvmOutline)
     }

@@ -1,21 +1,20 @@
-"""The whole flow: sources, outline, plan, shards, PTX, modules, program. `_Build.run` is the page to read."""
+"""The whole flow: sources, outline, plan, shards, PTX, modules, program. `Build.run` is the page to read."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import as_completed
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from parcubin.compiler import Compiler
 from parcubin.errors import (
+    CompilationTimeoutError,
     InputError,
     InternalCompilerError,
     LinkCheckError,
+    OutOfMemoryError,
     ParcubinError,
     SeveralInputsError,
     ToolchainError,
@@ -23,7 +22,6 @@ from parcubin.errors import (
 )
 from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, unresolved_error
-from parcubin.lower.selection import select_llvm
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -32,20 +30,19 @@ from parcubin.model import (
     Emit,
     Ptx,
     RelocatableModule,
-    Target,
 )
 from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
 from parcubin.program import Program, Report, WrittenShard
 from parcubin.providers.interface import CompilationProvider
-from parcubin.providers.selection import Selection, ToolPaths, select
+from parcubin.providers.selection import Selection
 from parcubin.references import references
-from parcubin.report.progress import ProgressCallback, ProgressEvent
+from parcubin.report.progress import ProgressEvent
 from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
-from parcubin.toolchain.driver import parse_release
-from parcubin.toolchain.locate import find, find_libdevice
+from parcubin.toolchain.locate import find
+from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import (
     AskVersions,
     CompileShard,
@@ -55,189 +52,13 @@ from parcubin.workers.jobs import (
     PrintShard,
     ShardResult,
 )
-from parcubin.workers.pool import WorkerPool, as_compiler_error, available_cores
+from parcubin.workers.pool import JobGroup
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
 
-def compile(  # noqa: A001 - what it does
-    inputs: Input | list[Input] | tuple[Input, ...],
-    target: str | Target,
-    *,
-    options: CompilationOptions | None = None,
-    output: Emit = "bundle",
-    jobs: int | None = None,
-    provider: str = "auto",
-    llvm: str | PathLike[str] = "auto",
-    keep_going: bool = False,
-) -> Program:
-    """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
-
-    Args:
-        inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
-            modules.
-        target: `"sm_90a"`.
-        options: what reaches the compilers.
-        output: see `Compiler.compile`.
-        jobs: worker processes; as many as cores by default.
-        provider: the compilation provider; `"auto"` takes the best that the machine has.
-        llvm: see `Compiler`.
-        keep_going: see `Compiler.compile`.
-
-    Raises:
-        ParcubinError: see `parcubin.errors`.
-    """
-    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm) as compiler:
-        return compiler.compile(inputs, options=options, output=output, keep_going=keep_going)
-
-
-class Compiler:
-    """Compiles programs, keeping its worker processes between them. Safe to use from several threads."""
-
-    def __init__(
-        self,
-        target: str | Target,
-        *,
-        jobs: int | None = None,
-        provider: str = "auto",
-        llvm: str | PathLike[str] = "auto",
-        paths: ToolPaths | None = None,
-        force: bool = False,
-        driver: str | None = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        """Chooses the LLVM and starts the workers.
-
-        Args:
-            target: `"sm_90a"`.
-            jobs: worker processes; as many as cores by default. The output does not depend on it.
-            provider: the compilation provider; `"auto"` takes the best that the machine has.
-            llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
-                `"auto"` takes such tools where the machine has them, else llvmlite.
-            paths: explicit paths of tools.
-            force: use toolchain versions with known faults all the same.
-            driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
-            progress: called, from the thread that compiles, with each step forward.
-
-        Raises:
-            ToolchainError: the LLVM that was asked for cannot be used.
-            UsageError: `target` is not a target's name, `driver` not a release, or `jobs` not positive.
-        """
-        self.target = target if isinstance(target, Target) else Target(target)
-        if jobs is not None and jobs < 1:
-            raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
-        self._provider = provider
-        self._requested_llvm = llvm
-        self._paths = paths
-        self._force = force
-        self._driver = driver
-        self._driver_release = parse_release(driver) if driver else None
-        self._progress = progress
-        self._llvm = select_llvm(llvm, target=self.target)
-        self._pool = WorkerPool(jobs or available_cores(), llvmlite=self._llvm.is_llvmlite)
-
-    def compile(
-        self,
-        inputs: Input | list[Input] | tuple[Input, ...],
-        *,
-        options: CompilationOptions | None = None,
-        output: Emit = "bundle",
-        keep_going: bool = False,
-        split: bool = True,
-        keep: str | PathLike[str] | None = None,
-    ) -> Program:
-        """Compiles one program.
-
-        Args:
-            inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
-                modules.
-            options: what reaches the compilers.
-            output: "bundle": CUBINs that need no link, as good as a whole-program compile. "cubin": one linked CUBIN.
-                "relocatable": one CUBIN that can be linked further. "ptx": only lowered.
-            keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
-            split: False compiles the program as a whole.
-            keep: a folder for every shard's PTX, module and log.
-
-        Raises:
-            ParcubinError: see `parcubin.errors`.
-        """
-        if output not in _PLAN_KIND:
-            raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(_PLAN_KIND)}.")
-        build = self._build(inputs, options or CompilationOptions())
-        build = replace(build, keep_going=keep_going, split=split, keep=Path(keep) if keep is not None else None)
-        return build.run(output)
-
-    def _build(self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions) -> _Build:
-        return _Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options)
-
-    def split(
-        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
-    ) -> tuple[WrittenShard, ...]:
-        """The shards of a program, as text, in the order in which they are linked.
-
-        Args:
-            inputs: as for `compile`.
-            output: what the plan is for.
-
-        Raises:
-            ParcubinError: see `parcubin.errors`.
-        """
-        return self._build(inputs, CompilationOptions()).split_only(output)
-
-    def close(self) -> None:
-        """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
-        self._pool.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._pool.closed
-
-    def reopened(self) -> Compiler:
-        """A new compiler with the same settings."""
-        return Compiler(
-            self.target,
-            jobs=self._pool.size,
-            provider=self._provider,
-            llvm=self._requested_llvm,
-            paths=self._paths,
-            force=self._force,
-            driver=self._driver,
-            progress=self._progress,
-        )
-
-    def select_provider(self, output: Emit) -> Selection | None:
-        """The provider for an output and why it was chosen; None for PTX, which needs none.
-
-        Raises:
-            ToolchainError: nothing fits.
-            UsageError: PTX was to be held to a driver.
-        """
-        if output == "ptx":
-            if self._driver:
-                raise UsageError("PTX has no driver to be held to: compile to a CUBIN, or leave the driver out.")
-            return None
-        return select(
-            self._provider,
-            needs_link=output != "bundle",
-            needs_relocatable_output=output == "relocatable",
-            target=self.target,
-            paths=self._paths,
-            force=self._force,
-            driver=self._driver_release,
-        )
-
-
 @dataclass
-class _Build:
+class Build:
     """One program on its way from inputs to output; kept by the program, which can be asked for another output."""
 
     compiler: Compiler
@@ -246,16 +67,23 @@ class _Build:
     keep_going: bool = False
     split: bool = True
     keep: Path | None = None
+    timeout: float | None = None
+    total_timeout: float | None = None
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
+    pool: JobGroup = field(init=False)
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
+        self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        versions = self.compiler._pool.submit(AskVersions(provider, self.compiler._llvm.llvm))
+        known = self.compiler._versions
+        asked = None if provider in known else self.pool.submit(AskVersions(provider, self.compiler._llvm))
         modules = self.modules or self._read()
-        ptx_version, llvm_version = versions.result()
+        if asked is not None:
+            known[provider] = asked.result()
+        ptx_version, llvm_version = known[provider]
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
@@ -263,7 +91,7 @@ class _Build:
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
-            keep_shards(self.keep, list(shards.done.values()))
+            keep_shards(self.keep, shards.with_ptx())
         return self._program(output, shards, link, selection, llvm_version, start)
 
     def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
@@ -280,9 +108,9 @@ class _Build:
 
     def split_only(self, output: Emit) -> tuple[WrittenShard, ...]:
         """The shards as text, not compiled."""
-        pool = self.compiler._pool
+        pool = self.pool = self.compiler._pool.group()
         modules = self._read()
-        ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm.llvm)).result()
+        ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
         jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
@@ -290,8 +118,8 @@ class _Build:
         return tuple(
             WrittenShard(
                 kernels=j.kernels,
-                text=j.job.source.text if isinstance(j.job.source, Ptx) else printed[j.job].result(),
-                format="ptx" if isinstance(j.job.source, Ptx) else "ll",
+                text=printed[j.job].result() if isinstance(j.job.source, Lowering) else j.job.source.text,
+                format="ll" if isinstance(j.job.source, Lowering) else "ptx",
                 cost=j.cost,
                 constants=j.constants,
                 pointers=j.pointers,
@@ -300,14 +128,13 @@ class _Build:
         )
 
     def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
-        libdevice = find_libdevice()
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
-            llvm=self.compiler._llvm.llvm,
+            llvm=self.compiler._llvm,
             provider=provider,
             ptx_version=ptx_version,
-            libdevice=Path(libdevice.path) if libdevice else None,
+            libdevice=self.compiler._libdevice,
             output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
             relocatable=output == "relocatable",
             lowered=self.lowered,
@@ -321,9 +148,7 @@ class _Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(
-            sources, self.compiler._pool, self.compiler._llvm.llvm, debug_info=self.options.debug_info
-        )
+        modules = read_modules(sources, self.pool, self.compiler._llvm, debug_info=self.options.debug_info)
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -358,21 +183,22 @@ class _Build:
             if self.split and narrowed - halved:
                 halved |= narrowed
                 continue
+            failures = [(j.job, failed[j.job]) for j in jobs if j.job in failed]
             if self.keep is not None:
-                keep_failed_shards(self.keep, [j.job for j in jobs if j.job in failed])
-            self._give_up_unless_keep_going([failed[j.job] for j in jobs if j.job in failed])
+                keep_failed_shards(self.keep, [job for job, error in failures if not _is_late(error)])
+            self._give_up_unless_keep_going(_with_one_for_late([error for _, error in failures]))
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
                 once |= survivors
                 continue
             for job, result in done.items():
-                if isinstance(job.source, Lowering):
+                if isinstance(job.source, Lowering) and result.ptx is not None:
                     self.lowered[job.source] = result.ptx
             return _Shards(
                 jobs=tuple(j for j in jobs if j.job in done),
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
-                failures=(*modules.failures, *(failed[j.job] for j in jobs if j.job in failed)),
+                failures=(*modules.failures, *_with_one_for_late([error for _, error in failures])),
             )
 
     def _jobs(
@@ -387,14 +213,16 @@ class _Build:
         suspects = known.suspects(jobs)
         if not suspects:
             return jobs
-        lowerings = {j.job: self.compiler._pool.submit(replace(j.job, provider=None)) for j in suspects}
+        lowerings = {
+            j.job: self.pool.submit(replace(j.job, provider=None), size=j.cost, timeout=self.timeout) for j in suspects
+        }
         uses: dict[CompileShard, list[Use]] = {}
         for suspect in suspects:
             try:
                 result = lowerings[suspect.job].result()
             except ParcubinError:
                 continue  # it is said when the shard is compiled
-            if isinstance(suspect.job.source, Lowering):
+            if isinstance(suspect.job.source, Lowering) and result.ptx is not None:
                 self.lowered[suspect.job.source] = result.ptx
             uses[suspect.job] = known.uses(suspect, result)
         if any(uses.values()) and not self.keep_going:
@@ -408,7 +236,10 @@ class _Build:
     def _is_narrowed(self, error: ParcubinError | None) -> bool:
         """Whether a shard's kernels are compiled apart after this, to find those at fault: when a compiler failed in a
         way that its parts may not share, and whatever the fault when the rest is wanted."""
-        return isinstance(error, InternalCompilerError) or (error is not None and self.keep_going)
+        if error is None or _is_late(error):
+            return False
+        narrowed = (InternalCompilerError, CompilationTimeoutError, OutOfMemoryError)
+        return isinstance(error, narrowed) or self.keep_going
 
     def _run(
         self,
@@ -418,23 +249,25 @@ class _Build:
         failed: dict[CompileShard, ParcubinError],
     ) -> None:
         """Runs jobs in the workers. The first failure cancels what has not started, unless failures are collected."""
-        self._report(total - len(jobs), total, "compile")
-        futures = {self.compiler._pool.submit(j.job, j.cost): j for j in jobs}
         finished = total - len(jobs)
+        self._report(finished, total, "compile")
+        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in jobs}
+        left = list(futures)
         try:
-            for future in as_completed(futures):
-                shard = futures[future]
-                if future.cancelled():
-                    continue
-                try:
-                    done[shard.job] = future.result()
-                except ParcubinError as error:
-                    located = shard.located(error)
-                    failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
-                    if not self.keep_going:
-                        return
-                finished += 1
-                self._report(finished, total, "compile", shard.kernels)
+            while left:
+                for future in self.pool.completed(left):
+                    shard = futures.pop(future)
+                    try:
+                        done[shard.job] = future.result()
+                    except ParcubinError as error:
+                        located = shard.located(error)
+                        failed[shard.job] = as_compiler_error(located, shard.job.name, shard.kernels)
+                        if not self.keep_going and not _is_late(error):
+                            break
+                    finished += 1
+                    self._report(finished, total, "compile", shard.kernels)
+                # What runs is worth waiting for when it is used: when the plan is made again.
+                left = [f for f in futures if not f.cancel()] if self._is_narrowed(failed.get(shard.job)) else []
         finally:
             for future in futures:
                 future.cancel()
@@ -448,9 +281,9 @@ class _Build:
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.all, self.compiler._pool, self.compiler._llvm.llvm)
+        faulty = unparsable(modules.all, self.pool, self.compiler._llvm)
         self._give_up_unless_keep_going(tuple(faulty.values()))
-        names = {name for job in unparsed if isinstance(job.source, Lowering) for name, _ in job.source.parts}
+        names = {part.name for job in unparsed if isinstance(job.source, Lowering) for part in job.source.parts}
         split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}
         if not faulty and not split:
             return None
@@ -484,7 +317,7 @@ class _Build:
             relocatable=settings.relocatable,
         )
         try:
-            return self.compiler._pool.submit(job).result()
+            return self.pool.submit(job, timeout=self.timeout).result()
         except ParcubinError as error:
             raise as_compiler_error(error, "the link") from None
 
@@ -518,10 +351,14 @@ class _Build:
             provider=selection.provider.name if selection else "none",
             toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
             wall_s=time.monotonic() - start,
+            peak_memory=self.pool.peak_memory,
             stages=stages,
             slowest=tuple(sorted(costs, key=lambda c: -c[1])[:5]),
+            helper_calls={kernel: calls for r in results for kernel, calls in r.helper_calls.items()},
             warnings=(
+                *self.compiler._warnings,
                 *(selection.warnings if selection else ()),
+                *self.pool.warnings,
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
                 *warnings_of(output, results, link, selection),
             ),
@@ -534,7 +371,7 @@ class _Build:
             kernels=kernels,
             variables=variables,
             assemblies=assemblies,
-            ptx=tuple(r.ptx for r in results) if output == "ptx" else (),
+            ptx=tuple(ptx for ptx, _ in shards.with_ptx()) if output == "ptx" else (),
             report=report,
             _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
             _link=self._link_later,
@@ -564,9 +401,35 @@ class _Shards:
     variables: frozenset[str]
     failures: tuple[ParcubinError, ...]
 
+    def with_ptx(self) -> Iterator[tuple[Ptx, ShardResult]]:
+        for shard in self.jobs:
+            result = self.done[shard.job]
+            yield shard.ptx(result), result
+
 
 def _all_of(errors: Sequence[ParcubinError]) -> ParcubinError:
     return errors[0] if len(errors) == 1 else SeveralInputsError(errors)
+
+
+def _is_late(error: ParcubinError) -> bool:
+    """Whether nothing is wrong with a shard but that the time for the whole compile was up."""
+    return isinstance(error, CompilationTimeoutError) and error.total
+
+
+def _with_one_for_late(errors: Sequence[ParcubinError]) -> list[ParcubinError]:
+    """The errors; those of shards for which there was no time become one."""
+    late = [e for e in errors if isinstance(e, CompilationTimeoutError) and e.total]
+    if len(late) < 2:
+        return list(errors)
+    seconds = late[0].seconds
+    one = CompilationTimeoutError(
+        f"{len(late)} shards were not compiled when the time limit of the whole compile, {seconds:g} s, was reached. "
+        "Raise the limit, or use more cores.",
+        seconds=seconds,
+        total=True,
+        kernels=[kernel for error in late for kernel in error.kernels],
+    )
+    return [*(e for e in errors if not _is_late(e)), one]
 
 
 def _unparsed(error: ParcubinError | None) -> bool:

@@ -26,9 +26,13 @@ class Report:
         provider: the compilation provider's name.
         toolchain: versions of LLVM and of the provider's tools.
         wall_s: seconds from the call to the result.
+        peak_memory: bytes that the workers and their compilers took at one time, at most: of shards compiled at the
+            same time, the peaks are added up. Pages of files, such as the compilers' code, do not count.
         stages: CPU seconds of parse, optimize, emit, assemble and link, over all workers.
         slowest: names of a shard's kernels and its CPU seconds, slowest first.
         warnings: what the user should know, each once.
+        helper_calls: of a linked CUBIN: by kernel, the helper routines of ptxas that it calls. Before sm_90, the call
+            costs it registers, which it does not in a bundle.
         failures: what was left out, with `keep_going`.
         log: with `keep_log`, everything that the compilers printed, shard after shard.
     """
@@ -39,9 +43,11 @@ class Report:
     provider: str
     toolchain: str
     wall_s: float
+    peak_memory: int
     stages: Mapping[str, float]
     slowest: tuple[tuple[tuple[str, ...], float], ...]
     warnings: tuple[str, ...]
+    helper_calls: Mapping[str, tuple[str, ...]]
     failures: tuple[ParcubinError, ...]
     log: str = field(default="", repr=False)
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from parcubin.inspect.ptx import SYSTEM_CALLS, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, uses_of
-from parcubin.model import Ptx
 from parcubin.modules import Module
 from parcubin.shards import ShardJob
 from parcubin.split.outline import Sharing, Symbol, SymbolKind
-from parcubin.workers.jobs import ShardResult
+from parcubin.workers.jobs import Lowering, ShardResult
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class References:
     def uses(self, job: ShardJob, result: ShardResult) -> list[Use]:
         """What is missing from a shard, now that its PTX is known."""
         missing = self.missing.intersection(result.summary.externs)
-        return uses_of(missing, result.ptx.text, result.summary, job.job.name, self.defined_in) if missing else []
+        return uses_of(missing, job.ptx(result).text, result.summary, job.job.name, self.defined_in) if missing else []
 
 
 def references(modules: Sequence[Module], *, linked: bool) -> References:
@@ -87,7 +86,7 @@ def _is_shared_memory(symbol: Symbol) -> bool:
 
 def _texts(job: ShardJob) -> Iterator[str]:
     source = job.job.source
-    if isinstance(source, Ptx):
-        yield source.text
+    if isinstance(source, Lowering):
+        yield from (part.text for part in source.parts)
     else:
-        yield from (text for _, text in source.parts)
+        yield source.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,10 +14,11 @@ from parcubin.model import CompilationOptions, Ptx, Target
 from parcubin.modules import Module
 from parcubin.providers.interface import CompilationProvider
 from parcubin.split.llvm_ir import LlvmOutline
-from parcubin.split.plan import Plan, Shard
+from parcubin.split.llvm_shard import LlvmPart
+from parcubin.split.plan import Plan, Shard, ShardPart
 from parcubin.split.ptx import PtxOutline
-from parcubin.split.ptx_shard import PtxOrigin, PtxPart, render_ptx
-from parcubin.workers.jobs import CompileShard, Lowering
+from parcubin.split.ptx_shard import PtxPart, PtxShard
+from parcubin.workers.jobs import CompileShard, Lowering, ShardResult
 
 
 @dataclass(frozen=True)
@@ -29,23 +30,32 @@ class ShardJob:
         kernels: names of its kernels.
         cost: predicted work; jobs start costliest first.
         constants: it refers to the constant bank.
+        defines_constants: it defines what is in the constant bank.
         pointers: it handles function pointers.
-        origins: of a shard of PTX: where its lines come from.
     """
 
     job: CompileShard
     kernels: tuple[str, ...]
     cost: float
     constants: bool
+    defines_constants: bool
     pointers: bool
-    origins: tuple[PtxOrigin, ...] = ()
+
+    def ptx(self, result: ShardResult) -> Ptx:
+        """The shard's PTX."""
+        source = self.job.source
+        if result.ptx is not None:
+            return result.ptx
+        assert not isinstance(source, Lowering)
+        return Ptx(source.text, source.name)
 
     def located(self, error: ParcubinError) -> ParcubinError:
         """An error of the job, with the line of the input in place of the shard's."""
-        if not isinstance(error, PtxSyntaxError) or error.line is None:
+        source = self.job.source
+        if not isinstance(error, PtxSyntaxError) or error.line is None or not isinstance(source, PtxShard):
             return error
         line = error.line
-        origin = next((o for o in reversed(self.origins) if o.shard_line <= line), None)
+        origin = next((o for o in reversed(source.rendered().origins) if o.shard_line <= line), None)
         if origin is None:
             return error
         located = copy(error)
@@ -77,11 +87,9 @@ def shard_jobs(plan: Plan, modules: Sequence[Module], settings: ShardSettings) -
 
 def _shard_job(shard: Shard, plan: Plan, modules: Sequence[Module], settings: ShardSettings) -> ShardJob:
     name = shard_name(shard.kernels or shard.exports)
-    source: Lowering | Ptx
-    origins: tuple[PtxOrigin, ...] = ()
+    source: Lowering | Ptx | PtxShard
     if isinstance(modules[shard.parts[0].module].outline, PtxOutline):
-        rendered = render_ptx(_ptx_parts(shard, plan, modules), frozenset(shard.exports))
-        source, origins = Ptx(rendered.text, name), rendered.origins
+        source = PtxShard(name, tuple(_ptx_parts(shard, plan, modules)), frozenset(shard.exports))
     else:
         lowering = _lowering(shard, plan, modules, settings)
         source = settings.lowered.get(lowering, lowering)
@@ -94,16 +102,14 @@ def _shard_job(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sh
         output=settings.output,
         must_be_plain="functions stay callable" if settings.relocatable or shard.exports else None,
     )
-    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.pointers, origins)
+    return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.defines_constants, shard.pointers)
 
 
-def _ptx_parts(shard: Shard, plan: Plan, modules: Sequence[Module]) -> list[PtxPart]:
-    parts = []
+def _ptx_parts(shard: Shard, plan: Plan, modules: Sequence[Module]) -> Iterator[PtxPart]:
     for part in shard.parts:
         outline = modules[part.module].outline
         assert isinstance(outline, PtxOutline)
-        parts.append(PtxPart(outline, part.define, part.declare, plan.rename[part.module]))
-    return parts
+        yield PtxPart(outline, part.define, part.declare, _names(part, plan))
 
 
 def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: ShardSettings) -> Lowering:
@@ -111,7 +117,7 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
     for part in shard.parts:
         outline = modules[part.module].outline
         assert isinstance(outline, LlvmOutline)
-        parts.append((outline.name, outline.render(part.define, part.declare, plan.rename[part.module])))
+        parts.append(LlvmPart(outline, part.define, part.declare, _names(part, plan)))
     return Lowering(
         llvm=settings.llvm,
         parts=tuple(parts),
@@ -123,10 +129,16 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
     )
 
 
+def _names(part: ShardPart, plan: Plan) -> Mapping[str, str]:
+    """The new names of what the part holds."""
+    rename = plan.rename[part.module]
+    return {name: rename[name] for name in rename.keys() & (part.define | part.declare)}
+
+
 def _with_link_facts(jobs: Sequence[ShardJob]) -> list[ShardJob]:
     """Tells each job what decides how it may be compiled and only all of them know."""
-    holders = [j for j in jobs if j.constants]
-    sole = holders[0] if len(holders) == 1 else None
+    definers = [j for j in jobs if j.defines_constants]
+    sole = definers[0] if len(definers) == 1 else None
     pointers = sum(j.pointers for j in jobs)
     facts = [
         replace(j, job=replace(j.job, sole_constants=j is sole, other_pointers=pointers > j.pointers and j.pointers))

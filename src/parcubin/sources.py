@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import re
+import stat
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import PathLike
@@ -33,6 +35,9 @@ _ELF_MAGIC, _FATBIN_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
 _LLVM_START = re.compile(
     r"(?:source_filename|target|module asm|define|declare|attributes|uselistorder) |[@%$!^][-\"\w$.]+ ?= ?"
 )
+
+
+_CONTENT = re.compile(rb"[^\0 \t\r\n]")
 
 
 class SourceKind(Enum):
@@ -101,8 +106,11 @@ def read_source(source: Input, number: int = 1) -> Source:
 
 def _read_file(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return _read(str(path), file)
+        with path.open("rb", buffering=0) as file:  # what is buffered is held twice
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                _check_size(str(path), os.fstat(file.fileno()).st_size)
+                return file.readall()
+            return _read(str(path), io.BufferedReader(file))
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.", input_name=str(path)) from None
 
@@ -120,13 +128,17 @@ def _unpacked(name: str, data: bytes) -> bytes:
 
 def _read(name: str, file: BinaryIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
     data = file.read(MAX_INPUT_BYTES + 1)
-    if len(data) > MAX_INPUT_BYTES:
-        raise InputError(f"{name} has more than {MAX_INPUT_BYTES >> 30} GiB. Compile it in parts.", input_name=name)
+    _check_size(name, len(data))
     return data
 
 
+def _check_size(name: str, size: int) -> None:
+    if size > MAX_INPUT_BYTES:
+        raise InputError(f"{name} has more than {MAX_INPUT_BYTES >> 30} GiB. Compile it in parts.", input_name=name)
+
+
 def _kind(name: str, data: bytes) -> SourceKind:
-    if not data.strip(b"\0 \t\r\n"):
+    if not _CONTENT.search(data):
         raise InputError(f"{name} is empty.", input_name=name)
     if data.startswith(_BITCODE_MAGICS):
         return SourceKind.LLVM_BITCODE

@@ -1,17 +1,87 @@
-"""Running CUBINs on the GPU, through the driver."""
+"""Running CUBINs on the GPU, through the driver.
+
+As a program of its own (`python -m tests.gpu.launch RESULT`), it runs what standard input says in a process that may
+print, and whose context may break: it reads a pickled `Work` and writes a pickled `Outcome`.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import pickle
+import struct
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+
+WORDS = 256
+"""Size of a kernel's buffer, in words of 32 bits."""
+
+THREADS = 32
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel to run as `kernel(buffer, arguments...)`.
+
+    Attributes:
+        kernel: its name.
+        threads: threads a block.
+        blocks: blocks of the grid.
+        shared: bytes of dynamic shared memory.
+        arguments: the bytes of each parameter after the buffer.
+        texture: the second parameter is the handle of a texture.
+        set_before: variables that the host sets first, and their bytes.
+        buffer: what the buffer holds at first; numbers where nothing is said.
+    """
+
+    kernel: str
+    threads: int = THREADS
+    blocks: int = 1
+    shared: int = 8 * THREADS
+    arguments: tuple[bytes, ...] = ()
+    texture: bool = False
+    set_before: tuple[tuple[str, bytes], ...] = ()
+    buffer: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """The CUBINs of a program, what to run, in order, and the variables to read afterwards."""
+
+    cubins: tuple[bytes, ...]
+    launches: tuple[Launch, ...]
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of some work.
+
+    Attributes:
+        buffers: what each kernel left in its buffer, then the values of the variables.
+        error: the driver's name of the error that ended the work early.
+        printed: lines on standard output, sorted, because threads print in any order.
+        complaints: lines on standard error, likewise.
+    """
+
+    buffers: tuple[bytes, ...]
+    error: str = ""
+    printed: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = ()
+
+
+class DriverError(RuntimeError):
+    """A call of the driver failed; the message is the error's name."""
 
 
 def _checked(result: tuple[Any, ...]) -> Any:
     error, *values = result
     if int(error):
-        raise RuntimeError(f"{error!r}")
+        raise DriverError(error.name)
     return values[0] if len(values) == 1 else values
 
 
@@ -34,6 +104,11 @@ def compute_capability() -> int | None:
         return None
 
 
+def first_buffer() -> bytes:
+    """What a kernel's buffer holds at first: 11, 48, 85 and so on."""
+    return struct.pack(f"<{WORDS}I", *(11 + 37 * i for i in range(WORDS)))
+
+
 class Gpu:
     """A context on the first GPU, with the modules of one program loaded: a linked CUBIN or all CUBINs of a bundle."""
 
@@ -43,22 +118,39 @@ class Gpu:
         self._driver = driver
         self._modules = [_checked(driver.cuModuleLoadData(cubin)) for cubin in cubins]
 
-    def run(self, kernel: str, data: bytes, *, threads: int = 32, blocks: int = 1, shared: int = 0) -> bytes:
-        """Runs `kernel(ptr)` on a buffer that holds `data`; returns what it holds afterwards."""
+    def write(self, variable: str, data: bytes) -> None:
+        """Sets a variable."""
+        address, size = self._find(self._driver.cuModuleGetGlobal, variable)
+        assert int(size) == len(data)
+        _checked(self._driver.cuMemcpyHtoD(address, data, len(data)))
+
+    def run(self, launch: Launch) -> bytes:
+        """Runs a kernel on a buffer of its own; returns what the buffer holds afterwards."""
         driver = self._driver
-        buffer = _checked(driver.cuMemAlloc(len(data)))
+        for variable, value in launch.set_before:
+            self.write(variable, value)
+        data = first_buffer() if launch.buffer is None else launch.buffer
+        buffer, texture = _checked(driver.cuMemAlloc(len(data))), None
         try:
             _checked(driver.cuMemcpyHtoD(buffer, data, len(data)))
-            function = self._find(driver.cuModuleGetFunction, kernel)
-            arguments = ((int(buffer),), (ctypes.c_void_p,))
+            arguments = [struct.pack("<Q", int(buffer))]
+            if launch.texture:
+                texture = self._texture(buffer, len(data))
+                arguments.append(struct.pack("<Q", int(texture)))
+            storage = [ctypes.create_string_buffer(a, len(a)) for a in (*arguments, *launch.arguments)]
+            addresses = (ctypes.c_void_p * len(storage))(*map(ctypes.addressof, storage))
+            function = self._find(driver.cuModuleGetFunction, launch.kernel)
+            grid, block = (launch.blocks, 1, 1), (launch.threads, 1, 1)
             _checked(
-                driver.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, 0, arguments, 0),
+                driver.cuLaunchKernel(function, *grid, *block, launch.shared, 0, ctypes.addressof(addresses), 0),
             )
             _checked(driver.cuCtxSynchronize())
             result = bytearray(len(data))
             _checked(driver.cuMemcpyDtoH(result, buffer, len(data)))
             return bytes(result)
         finally:
+            if texture is not None:
+                driver.cuTexObjectDestroy(texture)
             driver.cuMemFree(buffer)
 
     def read(self, variable: str) -> bytes:
@@ -68,10 +160,16 @@ class Gpu:
         _checked(self._driver.cuMemcpyDtoH(result, address, int(size)))
         return bytes(result)
 
-    def write(self, variable: str, data: bytes) -> None:
-        """Sets a variable."""
-        address, _ = self._find(self._driver.cuModuleGetGlobal, variable)
-        _checked(self._driver.cuMemcpyHtoD(address, data, len(data)))
+    def _texture(self, buffer: Any, size: int) -> Any:
+        """A texture object of the buffer, as words."""
+        driver = self._driver
+        resource = driver.CUDA_RESOURCE_DESC()
+        resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
+        resource.res.linear.devPtr = buffer
+        resource.res.linear.format = driver.CUarray_format.CU_AD_FORMAT_UNSIGNED_INT32
+        resource.res.linear.numChannels = 1
+        resource.res.linear.sizeInBytes = size
+        return _checked(driver.cuTexObjectCreate(resource, driver.CUDA_TEXTURE_DESC(), None))
 
     def _find(self, get: Any, name: str) -> Any:
         found = [result for m in self._modules if not int((result := get(m, name.encode()))[0])]
@@ -85,7 +183,7 @@ class Gpu:
 
 @contextmanager
 def loaded(cubins: Sequence[bytes]) -> Iterator[Gpu]:
-    """The CUBINs of a program, loaded into a context of their own."""
+    """The CUBINs of a program, loaded into the first GPU's primary context."""
     from cuda.bindings import driver
 
     _checked(driver.cuInit(0))
@@ -98,3 +196,36 @@ def loaded(cubins: Sequence[bytes]) -> Iterator[Gpu]:
     finally:
         gpu.unload()
         driver.cuDevicePrimaryCtxRelease(device)
+
+
+def run(work: Work) -> Outcome:
+    """Runs the kernels in this process."""
+    results: list[bytes] = []
+    try:
+        with loaded(work.cubins) as gpu:
+            results += [gpu.run(launch) for launch in work.launches]
+            results += [gpu.read(variable) for variable in work.variables]
+    except DriverError as error:
+        return Outcome(tuple(results), str(error))
+    return Outcome(tuple(results))
+
+
+def run_apart(work: Work, folder: Path) -> Outcome:
+    """Runs the kernels in a process of their own, and catches what they print."""
+    result = folder / "outcome"
+    command = [sys.executable, "-m", "tests.gpu.launch", str(result)]
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.run(command, input=pickle.dumps(work), capture_output=True, cwd=root, timeout=120)
+    assert process.returncode == 0, process.stderr.decode(errors="replace")
+    outcome = pickle.loads(result.read_bytes())
+    assert isinstance(outcome, Outcome)
+    printed, complaints = (
+        tuple(sorted(text.decode(errors="replace").splitlines())) for text in (process.stdout, process.stderr)
+    )
+    return replace(outcome, printed=printed, complaints=complaints)
+
+
+if __name__ == "__main__":
+    from tests.gpu import launch  # what is pickled here must not belong to `__main__`
+
+    Path(sys.argv[1]).write_bytes(pickle.dumps(launch.run(pickle.load(sys.stdin.buffer))))

@@ -68,16 +68,3 @@ FUNCTIONS = module(
         "sub.u32 %r5, 124, %r2; add.u32 %r4, %r3, %r5; ld.shared.u32 %r1, [%r4];",
     ),
 )
-
-PTX_PROGRAMS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "PTX: function pointers": (FUNCTION_POINTERS, ("invoke", "change", "invoke", "directly"), ()),
-    "PTX: variables": (
-        VARIABLES,
-        (
-            *("count", "look", "follow", "count", "look", "follow"),
-            *("named_table", "named_table_too", "unnamed_table", "string"),
-        ),
-        ("counter", "named"),
-    ),
-    "PTX: functions": (FUNCTIONS, ("recurse", "recurse_too", "exchange", "exchange_twice", "reverse"), ()),
-}

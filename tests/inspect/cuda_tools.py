@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuda.pathfinder import find_nvidia_binary_utility
+from tests.cuda_tools import cuda_tool
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,7 @@ class Tools:
 
     def run(self, tool: str, *arguments: str) -> str:
         """Runs a tool that must succeed; returns all that it printed."""
-        path = find_nvidia_binary_utility(tool)
-        assert path, f"{tool} is not installed"
-        result = subprocess.run([path, *arguments], cwd=self.folder, capture_output=True, text=True)
+        result = subprocess.run([cuda_tool(tool), *arguments], cwd=self.folder, capture_output=True, text=True)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout + result.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 from cuda.pathfinder import find_nvidia_binary_utility
@@ -11,6 +12,12 @@ from cuda.pathfinder import find_nvidia_binary_utility
 from parcubin.errors import DuplicateSymbolError, LinkCheckError
 from parcubin.inspect.checks import check_after_link, check_before_link
 from parcubin.inspect.cubin import read_cubin
+from parcubin.model import CompilationOptions, RelocatableKind, RelocatableModule, Target
+from parcubin.providers.link_check import check_output
+from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.version import Tool
+from parcubin.workers.jobs import LinkShards
+from tests.cuda_tools import cuda_tool
 from tests.inspect.cuda_tools import Tools
 
 ARCHITECTURE = "sm_90a"
@@ -231,3 +238,28 @@ def test_after_the_link_something_is_missing(tools: Tools) -> None:
     assert caught.value.kernels == ("gone", "lost")
     with pytest.raises(LinkCheckError, match="lacks the variables kept"):
         check_after_link(output, ["kept"], ["kept"])
+
+
+def test_what_a_linker_calls_success(tools: Tools) -> None:
+    """An empty file, an output of the wrong type, and one that lacks a kernel."""
+    module = tools.assemble(HEADER + kernel("k"), ARCHITECTURE, "-c")
+    linked = tools.link([module], ARCHITECTURE)
+    infos = [read_cubin(module)]
+    check_output(linked, infos, relocatable=False, tool="nvlink", log="")
+    check_output(module, infos, relocatable=True, tool="nvlink", log="")
+    for cubin, relocatable in ((b"", False), (module, False), (linked, True)):
+        with pytest.raises(LinkCheckError, match="reported success but did not write"):
+            check_output(cubin, infos, relocatable=relocatable, tool="nvlink", log="")
+    more = [*infos, read_cubin(tools.assemble(HEADER + kernel("lost"), ARCHITECTURE, "-c"))]
+    with pytest.raises(LinkCheckError, match="lacks the kernels lost"):
+        check_output(linked, more, relocatable=False, tool="nvlink", log="")
+
+
+def test_variables_are_checked_after_a_link(tools: Tools) -> None:
+    text = HEADER + ".visible .global .u32 x;" + kernel("k")
+    module = RelocatableModule(tools.assemble(text, ARCHITECTURE, "-c"), RelocatableKind.PLAIN, "m")
+    provider = SubprocessProvider(*(Tool.executable(name, cuda_tool(name)) for name in ("ptxas", "nvlink")))
+    link = LinkShards(provider, Target(ARCHITECTURE), (module,), CompilationOptions(), ("k",), ("x",), False)
+    assert link.run().info.kernels.keys() == {"k"}
+    with pytest.raises(LinkCheckError, match="lacks the variables y"):
+        replace(link, variables=("x", "y")).run()

@@ -94,6 +94,7 @@ def test_everything() -> None:
         PtxFunction("aliased", "visible"),
         PtxFunction("direct", "local"),
     )
+    assert summary.aliases == ("aliased",)
     assert summary.declared == ("far", "never")
     assert summary.externs == ("far", "outside", "shared_outside")
     assert summary.address_taken == ("taken", "taken_too")

@@ -16,7 +16,7 @@ import pytest
 from cuda.pathfinder import find_bitcode_lib
 
 import parcubin
-from parcubin.errors import InternalCompilerError, ParcubinError, ToolchainError, WorkerError
+from parcubin.errors import InternalCompilerError, OutOfMemoryError, ParcubinError, ToolchainError
 from parcubin.lower.external import ExternalLlvm
 from parcubin.lower.lowering import lower
 from parcubin.model import CompilationOptions, Target
@@ -67,9 +67,12 @@ def test_an_error_that_is_not_understood_is_an_internal_error_with_the_log(tmp_p
     assert caught.value.log == "no idea"
 
 
-def test_being_killed_is_nobodys_fault(tmp_path: Path) -> None:
-    with pytest.raises(WorkerError, match=r"opt was ended by SIGKILL"):
-        compiled(install(tmp_path, opt="kill -KILL $$"), module(kernel("k")))
+def test_being_killed_twice_is_taken_for_a_lack_of_memory(tmp_path: Path) -> None:
+    folder = install(tmp_path, opt=f"echo >> {tmp_path}/runs; kill -KILL $$")
+    with pytest.raises(OutOfMemoryError, match=r"SIGKILL twice") as caught:
+        compiled(folder, module(kernel("k")))
+    assert caught.value.kernels == ("k",)
+    assert (tmp_path / "runs").read_text() == "\n\n"
 
 
 def test_it_ends_with_the_compiler(tmp_path: Path) -> None:

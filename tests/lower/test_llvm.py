@@ -19,8 +19,11 @@ from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.lower.lowering import lower
 from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION
 from parcubin.model import CompilationOptions, Target
+from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.version import Tool, Version
+from parcubin.workers.jobs import AskVersions
 from tests.inspect.cuda_tools import Tools
-from tests.split.samples import HEADER, call, function, kernel
+from tests.split.samples import HEADER, call, function, kernel, load
 
 LIBDEVICE = Path(find_bitcode_lib("device"))
 
@@ -227,6 +230,27 @@ def test_several_parts_are_linked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("declarations", "alignment"),
+    [
+        (("[0 x i8], align 4", "[0 x i32], align 128"), 128),
+        (("[0 x i8], align 128", "[0 x i8], align 4"), 128),
+        (("[0 x i8], align 4", "[0 x { i64, i64 }]", "[0 x i8], align 8"), 16),
+        (("[0 x i8], align 2", "[0 x i8], align 2"), 2),
+    ],
+)
+def test_dynamic_shared_memory_has_the_alignment_that_any_part_needs(
+    declarations: tuple[str, ...], alignment: int
+) -> None:
+    """LLVM's linker takes the first's."""
+    parts = [
+        f"@memory = external addrspace(3) global {declaration}\n" + load(f"k{number}", "@memory", 3)
+        for number, declaration in enumerate(declarations)
+    ]
+    text = ptx(*parts, keep=" ".join(f"k{number}" for number in range(len(parts))))
+    assert re.findall(r"\.extern \.shared \.align (\d+) \.b8 memory\[\];", text) == [str(alignment)]
+
+
+@pytest.mark.parametrize(
     "header", ["", 'target datalayout = "e-i64:32-i128:32"\ntarget triple = "nvptx64-nvidia-gpulibs"\n']
 )
 def test_data_layout_and_triple_are_those_of_the_target(header: str) -> None:
@@ -289,11 +313,24 @@ def test_debug_info_is_what_ptxas_takes(debug_info: str, tmp_path: Path) -> None
     assert "DW_AT_name" in Tools(tmp_path).run("nvdisasm", "-g", "debug.cubin") or b"counter@x" in cubin
 
 
+class NewerToolchain(SubprocessProvider):
+    def latest_ptx_isa_version(self) -> int:
+        return 999
+
+
+def test_the_ptx_version_is_one_that_llvm_knows() -> None:
+    """LLVM answers a version that it does not know with an old one."""
+    newer = NewerToolchain(Tool("ptxas", "/nowhere/ptxas", Version(14, 0, 0)))
+    newest, _ = AskVersions(newer, lowering).run()
+    assert newest >= LATEST_PTX_VERSION
+    directives = [f".version {version // 10}.{version % 10}\n" for version in (newest, newest + 5)]
+    written = [ptx(kernel("k"), ptx_version=version) for version in (newest, newest + 5)]
+    assert [d in text for d, text in zip(directives, written, strict=True)] == [True, False]
+
+
 class TestTargets:
     def test_unknown_to_llvm(self) -> None:
-        with pytest.raises(
-            TargetUnsupportedError, match=r"LLVM \d+.* does not know the target sm_95.*newest.* sm_\d+f"
-        ):
+        with pytest.raises(TargetUnsupportedError, match=r"LLVM \d+.* does not know the target sm_95.* sm_\d+f"):
             ptx(kernel("k"), target="sm_95")
 
     @pytest.mark.parametrize(

@@ -50,3 +50,10 @@ CONSTANT_TABLES = module(
     "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n",
 )
 """Kernels that read two constant tables and add to one counter: a link has a shard for each, a bundle one."""
+
+
+def ptx_in_shards(count: int) -> str:
+    """PTX with kernels that are planned into a shard each, because they are long; the compiler has little to do."""
+    nothing = "{ .reg .b32 r; }\n" * 25_000
+    kernels = "".join(f".visible .entry k{i}() {{ {nothing} ret; }}\n" for i in range(count))
+    return f".version 7.0\n.target sm_80\n.address_size 64\n{kernels}"

@@ -18,7 +18,7 @@ import parcubin
 from parcubin.errors import DuplicateSymbolError, InternalCompilerError, RegisterSpillError, UnresolvedSymbolError
 from parcubin.model import Emit
 from parcubin.report.progress import ProgressEvent
-from tests.pipeline.samples import HEADER, arithmetic_kernel, kernel, module
+from tests.pipeline.samples import HEADER, arithmetic_kernel, kernel, module, ptx_in_shards
 
 CALLS_UNDEFINED = module("declare i32 @nowhere(i32)\n", kernel("k", "  %v = call i32 @nowhere(i32 1)\n"))
 
@@ -200,7 +200,8 @@ def test_interrupted_in_the_middle(
 
 
 def children(pid: int) -> list[int]:
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
 def is_alive(pid: int) -> bool:
@@ -210,22 +211,25 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_a_killed_worker_is_an_error_that_names_the_signal(corpus: Path) -> None:
+def test_a_killed_worker_costs_nothing_but_a_warning() -> None:
     events: list[ProgressEvent] = []
 
     def kill(event: ProgressEvent) -> None:
         if event.done == 1 and not events:
             events.append(event)
-            for child in (
-                int(p) for t in Path("/proc/self/task").iterdir() for p in (t / "children").read_text().split()
-            ):
+            for child in children(os.getpid()):
                 if b"parcubin.workers.process" in Path(f"/proc/{child}/cmdline").read_bytes():
                     os.kill(child, signal.SIGKILL)
 
+    source = ptx_in_shards(4)
+    with parcubin.Compiler("sm_80", jobs=2) as compiler:
+        expected = compiler.compile(source)
     with parcubin.Compiler("sm_80", jobs=2, progress=kill) as compiler:
-        with pytest.raises(parcubin.ParcubinError, match="SIGKILL"):
-            compiler.compile(corpus / "cub.ll.xz")
-        assert list(compiler.compile(module(kernel("k"))).kernels) == ["k"]
+        program = compiler.compile(source)
+    assert events
+    assert [a.cubin for a in program.assemblies] == [a.cubin for a in expected.assemblies]
+    assert any("SIGKILL" in warning for warning in program.report.warnings)
+    assert not any("SIGKILL" in warning for warning in expected.report.warnings)
 
 
 CANNOT_BE_SELECTED = (

@@ -45,12 +45,17 @@ def test_nvcc_module_split_and_linked(cub: str, tools: Tools, monkeypatch: pytes
     assert bundle.report.shards > 4
     assert bundle.report.warnings == ()
     assert code(tools, bundle) == whole["sm_80"]
-    # Before sm_90, linked kernels call helper routines of ptxas.
+    # Before sm_90, linked kernels call helper routines of ptxas, and the report says which do.
     found = code(tools, linked)
-    callers = {name for name, text in found.items() if "CALL" in text}
+    callers = linked.report.helper_calls
+    assert callers.keys() == {name for name, text in whole["sm_80"].items() if found[name] != text}
     assert 0 < len(callers) < 24
-    assert all(found[name] == text for name, text in whole["sm_80"].items() if name not in callers)
-    assert code(tools, parcubin.compile(cub, "sm_90", output="cubin")) == whole["sm_90"]
+    assert all(r.startswith("__cuda_sm70_") for routines in callers.values() for r in routines)
+    (warning,) = linked.report.warnings
+    assert warning.startswith(f"{len(callers)} kernels call helper routines of ptxas")
+    on_90 = parcubin.compile(cub, "sm_90", output="cubin")
+    assert code(tools, on_90) == whole["sm_90"]
+    assert (on_90.report.helper_calls, on_90.report.warnings) == ({}, ())
 
 
 def test_xla_modules_are_one_program(xla_modules: Path, tools: Tools) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from parcubin.compiler import Compiler
 from parcubin.errors import ToolchainError, UnresolvedSymbolError, UsageError
 from parcubin.model import CompilationOptions, Emit
-from parcubin.pipeline import Compiler
 from parcubin.toolchain.locate import find
 from tests.pipeline.samples import kernel, module
 from tests.providers.samples import LAUNCHER

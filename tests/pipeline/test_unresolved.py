@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from parcubin.compiler import Compiler
 from parcubin.errors import UnresolvedSymbolError
-from parcubin.model import CompilationOptions, Emit
-from parcubin.pipeline import Compiler
+from parcubin.model import CompilationOptions, Emit, Ptx, Target
 from parcubin.providers.selection import ToolPaths
+from parcubin.providers.subprocess import SubprocessProvider
 from parcubin.toolchain.locate import find
+from parcubin.toolchain.version import Tool
+from parcubin.workers.jobs import CompileShard
 from tests.pipeline.samples import kernel, module
 
 CALL_MISSING = "  %v = call i32 @_Z7missingi(i32 3)\n  store i32 %v, ptr %p\n"
@@ -126,3 +129,22 @@ def test_a_relocatable_program_may_lack_symbols() -> None:
     with Compiler("sm_80", jobs=1) as compiler:
         program = compiler.compile(CALLS_FAR, output="relocatable")
     assert program.kernels.keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize("space", ["global", "const"])
+def test_no_shard_of_a_bundle_is_compiled_with_variables_of_others(space: str) -> None:
+    """ptxas would warn, and take a private copy that holds zero."""
+    file = find("ptxas")
+    if file is None:
+        pytest.skip("no ptxas in this environment")
+    provider = SubprocessProvider(Tool.executable("ptxas", file.path))
+    text = PTX + (
+        f".extern .{space} .align 4 .u32 v;\n.visible .entry k(.param .u64 p) {{\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n"
+        f"ld.param.u64 %rd1,[p];\nld.{space}.u32 %r1,[v];\nst.global.u32 [%rd1],%r1;\nret;\n}}\n"
+    )
+    compiled = provider.compile(Target("sm_80"), Ptx(text, "k"), CompilationOptions())
+    assert "gnoring extern" in compiled.log
+    job = CompileShard("k", Ptx(text, "k"), Target("sm_80"), CompilationOptions(), provider, "assembly")
+    with pytest.raises(UnresolvedSymbolError) as caught:
+        job.run()
+    assert (caught.value.symbols, caught.value.kernels) == (("v",), ("k",))

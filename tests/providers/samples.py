@@ -86,6 +86,17 @@ def many_live_values(name: str = "hungry", count: int = 200) -> Ptx:
     )
 
 
+def bounded_caller(threads: int, blocks: int = 1, linkage: str = ".visible ") -> Ptx:
+    """A kernel with launch bounds that calls a function, which holds 200 values in registers at once, directly."""
+    hungry = many_live_values().text.removeprefix(HEADER).replace(".visible .entry", f"{linkage}.func")
+    return Ptx(
+        HEADER + hungry + f".visible .entry bounded(.param .u64 p) .maxntid {threads}, 1, 1 .minnctapersm {blocks}\n"
+        "{\n.reg .u64 %rd<3>;\nld.param.u64 %rd1,[p];\n{\n.param .u64 a;\nst.param.u64 [a],%rd1;\ncall hungry,(a);\n"
+        "}\nret;\n}\n",
+        "bounded",
+    )
+
+
 WITH_LINES = Ptx(
     """.version 7.8
 .target sm_80

@@ -16,6 +16,7 @@ from parcubin.errors import (
     InputError,
     PtxSyntaxError,
     PtxVersionError,
+    RegisterAllocationError,
     RegisterSpillError,
     TargetMismatchError,
     TargetUnsupportedError,
@@ -46,6 +47,7 @@ from tests.providers.samples import (
     SHARED,
     SM_80,
     WITH_LINES,
+    bounded_caller,
     many_live_values,
     store_kernel,
 )
@@ -255,6 +257,40 @@ def test_register_limit_is_obeyed(provider: CompilationProvider, cuobjdump: Cuob
     limited = provider.compile(SM_80, many_live_values(), CompilationOptions(max_registers=64))
     assert registers(cuobjdump, free.cubin)["hungry"] > 64
     assert registers(cuobjdump, limited.cubin)["hungry"] <= 64
+
+
+@pytest.mark.parametrize(("threads", "blocks", "limit"), [(1024, 1, 64), (512, 4, 32)])
+def test_functions_are_held_to_the_launch_bounds_of_kernels(
+    provider: CompilationProvider, threads: int, blocks: int, limit: int, cuobjdump: Cuobjdump
+) -> None:
+    """Where functions can be called from outside, compilers refuse what they compile well as a whole."""
+    ptx = bounded_caller(threads, blocks)
+    cubins = [provider.compile(SM_80, ptx, DEFAULT).cubin]
+    if provider.supports_compile_to_relocatable_module:
+        module = provider.compile_to_relocatable_module(SM_80, ptx, DEFAULT, PLAIN)
+        if provider.supports_compile_and_link:
+            cubins.append(provider.compile_and_link(SM_80, [module], DEFAULT).cubin)
+        elif isinstance(module, RelocatableModule):
+            cubins.append(module.cubin)
+    for cubin in cubins:
+        assert registers(cuobjdump, cubin)["bounded"] <= limit
+
+
+def test_functions_of_another_module_that_use_too_many_registers(module_linker: CompilationProvider) -> None:
+    """Nobody knew of the kernel when they were compiled."""
+    text = bounded_caller(1024).text
+    head, _, rest = text.partition("{\n")
+    body, _, kernel = rest.partition("ret;\n}\n")
+    function = Ptx(f"{head}{{\n{body}ret;\n}}\n", "function")
+    caller = Ptx(head.replace(".visible .func", ".extern .func") + ";\n" + kernel, "caller")
+    inputs = [relocatable(module_linker, ptx) for ptx in (function, caller)]
+    if isinstance(inputs[0], DeferredModule):
+        module_linker.compile_and_link(SM_80, inputs, DEFAULT)
+        return
+    with pytest.raises(RegisterAllocationError, match=r"--maxrregcount") as raised:
+        module_linker.compile_and_link(SM_80, inputs, DEFAULT)
+    assert raised.value.kernels == ("bounded",)
+    assert raised.value.function_limit == 64
 
 
 @pytest.mark.parametrize("name", ["sm_999", "sm_300a"])

@@ -7,10 +7,19 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from parcubin.errors import InputError, InternalCompilerError, ToolchainError, UnavailableError, UnresolvedSymbolError
+import parcubin
+from parcubin.errors import (
+    CompileError,
+    InputError,
+    InternalCompilerError,
+    ToolchainError,
+    UnavailableError,
+    UnresolvedSymbolError,
+)
 from parcubin.inspect.cubin import read_cubin
 from parcubin.inspect.ptx import scan_ptx
 from parcubin.model import CompilationOptions, DeferredModule, Ptx, RelocatableModule
@@ -225,3 +234,37 @@ def test_composite_of_different_releases_makes_plain_modules() -> None:
     module = provider.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, EWP)
     assert isinstance(module, RelocatableModule)
     assert module.kind is PLAIN
+
+
+class SilentLibrary:
+    """A libnvJitLink that reports success whatever happens, as that of 12.4 does after a failure."""
+
+    def succeed(self, *_: object) -> int:
+        return 0
+
+    create = destroy = add_data = complete = cubin = succeed
+
+    def cubin_size(self, _: object, size: Any) -> int:
+        size._obj.value = 4
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [("error   : something went wrong", "something went wrong"), ("", "reported success but did not write")],
+)
+def test_success_of_nvjitlink_is_not_trusted(monkeypatch: pytest.MonkeyPatch, log: str, message: str) -> None:
+    monkeypatch.setattr("parcubin.providers.nvjitlink._load", lambda _: SilentLibrary())
+    monkeypatch.setattr("parcubin.providers.nvjitlink._log", lambda *_: log)
+    with pytest.raises(CompileError, match=message):
+        OLD_NVJITLINK.compile(SM_80, store_kernel("store"), DEFAULT)
+
+
+def test_what_nvjitlink_costs_is_said() -> None:
+    """It compiles even a single input as for a link."""
+    try:
+        with parcubin.Compiler("sm_80", jobs=1, provider="nvjitlink") as compiler:
+            warnings = compiler.compile(store_kernel("store").text).report.warnings
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    assert any("compiles every kernel as for a link" in warning for warning in warnings)

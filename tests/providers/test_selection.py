@@ -14,6 +14,7 @@ from parcubin.configuration import FORBIDDABLE, Configuration, Setting, ToolPath
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import Target
 from parcubin.providers import selection
+from parcubin.providers.composite import CompositeProvider
 from parcubin.providers.selection import PROVIDER_NAMES, select
 from parcubin.toolchain.driver import DriverVersion
 from parcubin.toolchain.locate import FoundFile
@@ -120,6 +121,8 @@ def test_a_linker_of_the_same_release_is_preferred(
     chosen = select(needs_link=True)
     assert chosen.provider.identity == identity
     assert any("different releases" in warning for warning in chosen.warnings) == mixed
+    if isinstance(chosen.provider, CompositeProvider):
+        assert chosen.provider.extensible_modules != mixed
 
 
 def test_looks_at_no_more_than_it_needs(machine: Machine) -> None:

@@ -5,61 +5,22 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import llvmlite.binding as llvm
 import pytest
-from cuda.pathfinder import find_bitcode_lib
 from elftools.elf.elffile import ELFFile
 
 import parcubin
 from parcubin.model import Emit
 from tests.inspect.cuda_tools import Tools, Usage
+from tests.whole_program import whole_program_ptx
 
-TRIPLE = "nvptx64-nvidia-cuda"
 _OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
-_KERNEL = re.compile(r'^define [^@\n]*\bptx_kernel\b[^@\n]*@(?:"([^"\n]+)"|([-\w$.]+))', re.M)
 _VARIABLE = re.compile(r"^\s*0x\w+\s+\w+\s+(\w+)\s+OBJECT\s+\w+\s+\w+\s+.*\s0x[0-9a-f]+\s+(\S+)$", re.M)
 _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+([^;]*;)", re.M)
 # Where in its bank a constant, or the address of a variable, stands: that depends on what else is in the CUBIN.
 _ADDRESS = re.compile(r"c\[0x[34]\]\[[^\]]*\]")
-
-
-def printed(text: str) -> str:
-    """The module as LLVM prints it."""
-    module = llvm.parse_assembly(text, llvm.create_context())
-    module.verify()
-    return str(module)
-
-
-def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> str:
-    """The modules, linked by LLVM and lowered as one; functions that are not kernels become internal."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
-    context = llvm.create_context()
-    parsed = [llvm.parse_assembly(text, context) for text in modules]
-    if any(f.is_declaration and f.name.startswith("__nv_") for module in parsed for f in module.functions):
-        parsed.append(llvm.parse_bitcode(Path(find_bitcode_lib("device")).read_bytes(), context))
-    for module in parsed:
-        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    module, *others = parsed
-    for other in others:
-        module.link_in(other)
-    kernels = {quoted or plain for quoted, plain in _KERNEL.findall(str(module))}
-    for function in module.functions:
-        if not function.is_declaration and function.name not in kernels:
-            function.visibility = "default"
-            function.linkage = "internal"
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=opt_level))
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
-    ptx: str = machine.emit_assembly(module)
-    passes.close()
-    builder.close()
-    return re.sub(r"^(\.target \S+), debug$", r"\1", ptx, count=1, flags=re.M)
 
 
 @dataclass(frozen=True)

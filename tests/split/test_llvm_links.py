@@ -11,9 +11,14 @@ import pytest
 import parcubin
 from parcubin.inspect.cubin import CubinInfo, CubinKind, read_cubin
 from parcubin.model import Emit
+from parcubin.split.grouping import drawn
 from tests.inspect.cuda_tools import Tools
-from tests.split.comparison import Comparer, whole_program_ptx
+from tests.split.comparison import Comparer
+from tests.split.ptx_samples import CALL, CALL_POINTER, prototype
+from tests.split.ptx_samples import kernel as ptx_kernel
+from tests.split.ptx_samples import module as ptx_module
 from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lookup, store, use_shared
+from tests.whole_program import whole_program_ptx
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +51,18 @@ def kinds(modules: list[Linked]) -> dict[str, CubinKind]:
 TABLE = "@t = internal addrspace(4) constant [2 x i32] [i32 1, i32 2], align 4\n"
 
 
-def test_several_shards_with_constants_are_plain(compare: Comparer, tmp_path: Path) -> None:
-    """Extensible code addresses the constant bank without relocations: a second such module reads the first's data."""
-    text = HEADER + TABLE + lookup("a", "@t", 4) + lookup("b", "@t", 4) + kernel("c")
-    assert kinds(modules_of(compare, tmp_path / "kept", text)) == {
-        "a": CubinKind.PLAIN,
-        "b": CubinKind.PLAIN,
-        "c": CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
-    }
+def test_of_several_shards_with_constants_the_first_is_extensible(compare: Comparer, tmp_path: Path) -> None:
+    """Extensible code addresses the constant bank without relocations, from its start: a second such module would read
+    the first's data."""
+    text = HEADER + TABLE + lookup("a", "@t", 4) + lookup("b", "@t", 4) + lookup("c", "@t", 4) + kernel("d")
+    modules = modules_of(compare, tmp_path / "kept", text)
+    assert len(modules) == 4
+    assert [module.info.kind for module in modules if ".const" in module.ptx] == [
+        CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
+        CubinKind.PLAIN,
+        CubinKind.PLAIN,
+    ]
+    assert ".const" in modules[0].ptx
 
 
 def test_the_only_shard_with_constants_is_extensible_and_linked_first(compare: Comparer, tmp_path: Path) -> None:
@@ -94,13 +103,32 @@ def test_pointers_to_functions_stay_in_one_module(compare: Comparer, tmp_path: P
     assert [set(module.info.kernels) for module in modules] == [{"a", "z"}, {"m"}]
 
 
+def test_pointers_to_functions_of_two_formats_are_plain(compare: Comparer, tmp_path: Path) -> None:
+    """LLVM IR and PTX cannot be in one shard, and a pointer may come from the other; so may what is called by name."""
+    llvm = HEADER + function("f", linkage="") + kernel("takes", "  store ptr @f, ptr %p\n") + kernel("bystander")
+    ptx = ptx_module(
+        prototype("f", ".extern "),
+        ptx_kernel("calls", "ld.global.u64 %rd2, [%rd1];" + CALL_POINTER.format("%rd2")),
+        ptx_kernel("calls_by_name", CALL.format("f")),
+        ptx_kernel("ptx_bystander", ""),
+    )
+    assert kinds(modules_of(compare, tmp_path / "kept", llvm, ptx)) == {
+        "takes": CubinKind.PLAIN,
+        "calls": CubinKind.PLAIN,
+        "calls_by_name": CubinKind.PLAIN,
+        "bystander": CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
+        "ptx_bystander": CubinKind.EXTENSIBLE_WHOLE_PROGRAM,
+    }
+
+
 def test_dynamic_shared_memory_has_a_name_of_its_own_in_each_plain_module(compare: Comparer, tmp_path: Path) -> None:
     """Of two plain modules that call it alike, the linker takes the first's alignment for both."""
     modules = [
         f"@s = external addrspace(3) global [0 x i8], align {alignment}\n" + THREAD + use_shared(name, "@s")
         for name, alignment in (("a", 4), ("b", 128))
     ]
-    table = TABLE + lookup("c", "@t", 4)
+    least = min(drawn("constants", name) for name in "ab")
+    home = next(name for name in map("c{}".format, range(99)) if drawn("constants", name) < least)
     with_table = [
         HEADER
         + TABLE
@@ -109,8 +137,8 @@ def test_dynamic_shared_memory_has_a_name_of_its_own_in_each_plain_module(compar
         )
         for text in modules
     ]
-    linked = modules_of(compare, tmp_path / "kept", *with_table, HEADER + table)
-    assert set(kinds(linked).values()) == {CubinKind.PLAIN}
+    linked = modules_of(compare, tmp_path / "kept", *with_table, HEADER + TABLE + lookup(home, "@t", 4))
+    assert kinds(linked) == {home: CubinKind.EXTENSIBLE_WHOLE_PROGRAM, "a": CubinKind.PLAIN, "b": CubinKind.PLAIN}
     dynamic = [s for module in linked for s in module.info.undefined if s.kind == "shared"]
     assert len(dynamic) == len({s.name for s in dynamic}) == 2
 
@@ -139,11 +167,14 @@ def source_lines(tools: Tools, *cubins: bytes) -> dict[str, set[str]]:
     return found
 
 
-def test_line_tables_are_those_of_the_whole_program(compare: Comparer, debug_info: str) -> None:
+@pytest.mark.parametrize("opt_level", [0, 1, 3])
+def test_line_tables_are_those_of_the_whole_program(compare: Comparer, debug_info: str, opt_level: int) -> None:
     text = re.sub(r" *#dbg_.*\n", "", debug_info).replace("FullDebug", "DebugDirectivesOnly")
-    tools, options = compare.tools, parcubin.CompilationOptions(line_info=True)
-    whole = source_lines(tools, tools.assemble(whole_program_ptx([text], "sm_90"), "sm_90", "-lineinfo"))
-    assert {name: len(lines) for name, lines in whole.items()} == {"first": 6, "second": 4}
+    tools, options = compare.tools, parcubin.CompilationOptions(line_info=True, opt_level=opt_level)
+    ptx = whole_program_ptx([text], "sm_90", opt_level)
+    whole = source_lines(tools, tools.assemble(ptx, "sm_90", "-lineinfo", f"-O{opt_level}"))
+    assert whole.keys() == {"first", "second"}
+    assert all(len(lines) > 3 for lines in whole.values())
     bundle, linked = (compare.cubins_of(compare.compile(text, output=o, options=options)) for o in ("bundle", "cubin"))
     assert source_lines(tools, *bundle) == source_lines(tools, *linked) == whole
 
@@ -161,4 +192,8 @@ def test_full_debug_info(compare: Comparer, debug_info: str, tmp_path: Path, out
         assert {module.kind for module in modules} == {CubinKind.PLAIN}
     for cubin in compare.cubins_of(program):
         (tmp_path / "debug.cubin").write_bytes(cubin)
-        assert ".debug_info" in compare.tools.run("cuobjdump", "-elf", str(tmp_path / "debug.cubin"))
+        listing = compare.tools.run("cuobjdump", "-elf", str(tmp_path / "debug.cubin"))
+        assert ".debug_info" in listing
+        # Each module's PTX, which machine code is traced back to, has a section of its own; -ewp has one for all.
+        texts = set(re.findall(r"\.nv_debug_ptx_txt\S*", listing))
+        assert len(texts) == (program.report.shards if output == "cubin" else 1)

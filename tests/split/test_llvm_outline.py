@@ -8,8 +8,8 @@ import pytest
 
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 from parcubin.split.outline import Binding, Sharing, SymbolKind
-from tests.split.comparison import printed
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, store, use_shared
+from tests.whole_program import printed
 
 
 def outline(*parts: str) -> LlvmOutline:

@@ -12,8 +12,9 @@ from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
 from parcubin.split.llvm_ir import outline_llvm_ir
-from tests.split.comparison import Comparer, printed, whole_program_ptx
+from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
+from tests.whole_program import printed, whole_program_ptx
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +167,20 @@ FUNCTIONS = {
     "@u = linkonce_odr addrspace(3) global [32 x i32] undef, comdat, align 4\n$u = comdat any\n"
     "@d = external addrspace(3) global [0 x i8], align 16\n"
     + THREAD + "".join(use_shared(f"k{number}_{array}", f"@{array}") for array in "stud" for number in range(2)),
+    "intrinsics with metadata operands": "declare void @llvm.experimental.noalias.scope.decl(metadata)\n"
+    + "".join(
+        kernel(
+            f"k{number}",
+            "  call void @llvm.experimental.noalias.scope.decl(metadata !3)\n"
+            "  %x = load float, ptr %p, align 4, !alias.scope !3\n"
+            f"  %n = load i32, ptr %q, align 4, !noalias !3, !range !{number}\n"
+            "  %z = sitofp i32 %n to float\n  %y = fadd float %x, %z, !fpmath !6\n  store float %y, ptr %p, align 4\n",
+            "ptr %p, ptr %q",
+        )
+        for number in range(2)
+    )
+    + "!0 = !{i32 0, i32 5}\n!1 = !{i32 7, i32 9}\n!3 = !{!4}\n!4 = distinct !{!4, !5}\n!5 = distinct !{!5}\n"
+    "!6 = !{float 2.5e+00}\n",
     "calls of the driver": '@format = private unnamed_addr constant [4 x i8] c"%d\\0A\\00", align 1\n'
     "declare i32 @vprintf(ptr, ptr)\ndeclare void @__assertfail(ptr, ptr, i32, ptr, i64)\n"
     "declare ptr @malloc(i64)\ndeclare void @free(ptr)\n"
@@ -208,6 +223,33 @@ def test_kernels_by_annotation_with_launch_bounds(compare: Comparer) -> None:
     assert len(ptx) == 2
     assert [".entry a(" in p for p in ptx] == [".maxntid 64" in p for p in ptx] == [True, False]
     assert [".maxntid 1024" in p for p in ptx] == [".minnctapersm 2" in p for p in ptx] == [False, True]
+
+
+def test_constant_expressions_that_reach_variables(compare: Comparer) -> None:
+    generic = "addrspacecast (ptr addrspace(1) @v to ptr)"
+    text = (
+        HEADER + "@t = internal addrspace(1) constant [4 x i32] [i32 5, i32 6, i32 7, i32 8], align 4\n"
+        "@v = addrspace(1) global [4 x i32] [i32 1, i32 2, i32 3, i32 4], align 4\n"
+        f"@second = internal addrspace(1) constant ptr getelementptr (i8, ptr {generic}, i64 4), align 8\n"
+        "@place = addrspace(1) global i64 ptrtoint (ptr addrspace(1) getelementptr (i32, ptr addrspace(1) @v, i64 3) "
+        "to i64), align 8\n\n"
+        + "".join(
+            kernel(
+                f"k{number}_{table}",
+                "  %a = load volatile i32, ptr addrspace(1) "
+                f"getelementptr (i32, ptr addrspace(1) @{table}, i64 {number})\n"
+                "  %q = load volatile ptr, ptr addrspace(1) @second, align 8\n  %b = load volatile i32, ptr %q\n"
+                f"  %d = load volatile i32, ptr getelementptr (i8, ptr {generic}, i64 8)\n"
+                "  %e = add i32 %a, %b\n  %s = add i32 %e, %d\n  store i32 %s, ptr %p\n",
+            )
+            for table in "tv"
+            for number in range(2)
+        )
+    )  # fmt: skip
+    result = compare(text)
+    assert result.programs[1].report.shards == 5
+    assert result.whole.variables.keys() == {"t", "v", "second", "place"}
+    assert result.bundle.copies["v"] == result.linked.copies["v"] == result.linked.copies["place"] == 1
 
 
 def test_pointers_to_functions(compare: Comparer) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 from parcubin.split.llvm_text import NotInPrintedFormError, local_ptx_name, plain_name
-from tests.split.comparison import printed
 from tests.split.samples import HEADER, call, function, kernel, load
+from tests.whole_program import printed
 
 ODD_NAMES = (
     "sp ace", "f(x)", "f{", "}", 'qu\\22ote', "\\01raw", "i32", "global", "define", "declare", "ret", "a.b", "a@b",

@@ -68,9 +68,17 @@ class TestVariables:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_of_the_host_that_no_kernel_uses(self, kind: PlanKind) -> None:
-        plan = plan_shards(outlines("@v = addrspace(1) global i32 0\n" + kernel("a")), kind)
+        plan = plan_shards(outlines("@v = addrspace(1) global i32 0\n" + kernel("a") + kernel("b")), kind)
         assert definitions(plan, "v") == [()]
         assert plan.variables == {"v"}
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_are_in_the_only_shard_that_has_kernels(self, kind: PlanKind) -> None:
+        variables = "@v = addrspace(1) global i32 0\n@w = internal addrspace(1) global i32 0\n"
+        plan = plan_shards(outlines(variables + load("a", "@w")), kind)
+        assert together(plan) == [("a",)]
+        assert definitions(plan, "v") == definitions(plan, "w") == [("a",)]
+        assert not any(plan.rename)
 
     def test_internal_and_mutable(self) -> None:
         modules = outlines("@v = internal addrspace(1) global i32 0\n" + TWO_USERS)
@@ -82,12 +90,35 @@ class TestVariables:
         assert not bundle.variables
         assert not link.variables
 
-    def test_internal_and_mutable_with_one_user_stays_with_it(self) -> None:
+    def test_a_second_user_moves_no_variable(self) -> None:
         plan = plan_shards(
             outlines("@v = internal addrspace(1) global i32 0\n" + load("a", "@v") + kernel("c")), "link"
         )
-        assert definitions(plan, "v") == [("a",)]
-        assert not any(plan.rename)
+        assert definitions(plan, "v") == [()]
+        assert declarations(plan, "v") == [("a",)]
+
+    def test_that_point_to_what_cannot_be_shared_are_defined_once(self) -> None:
+        modules = outlines(
+            "@v.w = internal addrspace(1) externally_initialized global i32 0\n"
+            "@p = addrspace(1) global ptr addrspacecast (ptr addrspace(1) @v.w to ptr)\n"
+            + load("a", "@v.w") + load("b", "@p") + kernel("c")
+        )  # fmt: skip
+        plan = plan_shards(modules, "link")
+        assert together(plan) == [("a", "b"), ("c",)]
+        assert [len(definitions(plan, name)) for name in ("p", "v.w")] == [1, 1]
+
+    def test_constants_that_hold_addresses_of_functions_stay_with_the_functions(self) -> None:
+        modules = outlines(
+            "@v = addrspace(4) constant ptr @f\n@w = addrspace(4) constant i32 1\n@t = addrspace(1) global ptr @f\n"
+            + function("f") + lookup("a", "@w", 4) + kernel("c")
+        )  # fmt: skip
+        plan = plan_shards(modules, "link")
+        assert definitions(plan, "v") == definitions(plan, "t") == definitions(plan, "f") == [()]
+
+    def test_that_hold_addresses_of_functions_stay_with_the_functions(self) -> None:
+        modules = outlines("@v = internal addrspace(1) global ptr @f\n" + function("f") + load("a", "@v") + kernel("c"))
+        plan = plan_shards(modules, "link")
+        assert definitions(plan, "v") == definitions(plan, "f") == [("a",)]
 
     def test_constants_are_copied(self) -> None:
         modules = outlines("@v = internal addrspace(1) constant i32 0\n" + load("a", "@v") + load("b", "@v"))
@@ -101,12 +132,42 @@ class TestVariables:
             + lookup("b", "@v", 4)
         )
         assert definitions(plan_shards(modules, "bundle"), "v") == [("a",), ("b",)]
-        link = plan_shards(modules, "link")
-        assert definitions(link, "v") == [()]
-        assert declarations(link, "v") == [("a",), ("b",)]
-        assert [shard.constants for shard in link.shards] == [True, True, True]
+        relocatable = plan_shards(modules, "relocatable")
+        assert definitions(relocatable, "v") == [()]
+        assert declarations(relocatable, "v") == [("a",), ("b",)]
+        assert [shard.constants for shard in relocatable.shards] == [True, True, True]
 
-    def test_the_only_shard_that_uses_the_constant_bank_defines_all_of_it(self) -> None:
+    def test_a_shared_variable_may_point_to_constants(self) -> None:
+        modules = outlines(
+            "@v = addrspace(4) constant [2 x i32] zeroinitializer\n"
+            "@pointer = addrspace(1) global ptr addrspacecast (ptr addrspace(4) @v to ptr)\n"
+            + lookup("a", "@v", 4)
+            + load("b", "@pointer")
+            + store("c", "@pointer")
+        )
+        link = plan_shards(modules, "link")
+        assert definitions(link, "pointer") == [()]
+        assert (definitions(link, "v"), declarations(link, "v")) == ([("a",)], [()])
+
+    def test_one_shard_that_uses_the_constant_bank_defines_all_of_it(self) -> None:
+        modules = outlines(
+            "@v = internal addrspace(4) constant [2 x i32] zeroinitializer\n"
+            "@w = addrspace(4) externally_initialized constant [2 x i32] zeroinitializer\n"
+            + lookup("a", "@v", 4)
+            + lookup("b", "@w", 4)
+            + kernel("c")
+        )
+        link = plan_shards(modules, "link")
+        ((home,),) = {tuple(definitions(link, name)) for name in "vw"}
+        (other,) = {("a",), ("b",)} - {home}
+        assert declarations(link, "w" if home == ("a",) else "v") == [other]
+        assert [(s.constants, s.defines_constants) for s in link.shards] == [
+            (True, home == ("a",)),
+            (True, home == ("b",)),
+            (False, False),
+        ]
+
+    def test_what_no_other_shard_uses_of_the_constant_bank_is_there_too(self) -> None:
         modules = outlines(
             "@v = addrspace(4) constant [2 x i32] zeroinitializer\n"
             "@unused = addrspace(4) externally_initialized constant [2 x i32] zeroinitializer\n"
@@ -115,7 +176,7 @@ class TestVariables:
         link = plan_shards(modules, "link")
         assert definitions(link, "v") == definitions(link, "unused") == [("a",)]
         assert definitions(link, "global") == [()]
-        assert [shard.constants for shard in link.shards] == [False, True, False]
+        assert [shard.defines_constants for shard in link.shards] == [False, True, False]
 
     def test_shared_memory_is_copied(self) -> None:
         modules = outlines("@v = addrspace(3) global [4 x i32] undef\n" + load("a", "@v", 3) + load("b", "@v", 3))
@@ -349,6 +410,11 @@ def shards_of(texts: Mapping[str, str], kind: PlanKind) -> Counter[str]:
     return Counter(outline.render(p.define, p.declare, plan.rename[p.module]) for s in plan.shards for p in s.parts)
 
 
+def shards_touched(before: Counter[str], after: Counter[str]) -> int:
+    """How many shards are no more, or are new, whichever is more."""
+    return max(len(before - after), len(after - before))
+
+
 @pytest.mark.parametrize("kind", BUNDLE_AND_LINK)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_kernel_added_removed_or_changed_touches_two_shards_at_most(kind: PlanKind, seed: int) -> None:
@@ -357,15 +423,44 @@ def test_a_kernel_added_removed_or_changed_touches_two_shards_at_most(kind: Plan
     assert len(before) > 8
     rng = random.Random(seed)
     for name in rng.sample([name for name in texts if name.startswith("kernel")], 8):
-        removed = {other: text for other, text in texts.items() if other != name}
-        changed = texts | {name: texts[name].replace("  ret void", "  store i32 7, ptr %p, align 4\n  ret void")}
-        larger = texts | {
-            name: texts[name].replace("  ret void", "  store i32 7, ptr %p, align 4\n" * 900 + "  ret void")
-        }
-        for other in (removed, changed, larger):
-            after = shards_of(other, kind)
-            assert len(before - after) <= 2, "old shards that are no more"
-            assert len(after - before) <= 2, "new shards that were not"
+        for statements in ("", "  store i32 7, ptr %p, align 4\n", "  store i32 7, ptr %p, align 4\n" * 900):
+            assert shards_touched(before, shards_of(_with(texts, name, statements), kind)) <= 2
+
+
+def test_so_does_a_kernel_of_a_link_that_uses_variables() -> None:
+    """The second user of a variable moves nothing, nor does another user of the constant bank."""
+    kinds = (
+        "addrspace(1) global",
+        "internal addrspace(1) global",
+        "internal addrspace(1) externally_initialized global",
+        "internal addrspace(4) constant",
+        "addrspace(4) externally_initialized constant",
+    )
+    variables = {f"v{number}": f"@v{number} = {kinds[number % 5]} i32 7\n" for number in range(20)}
+    rng = random.Random(1)
+
+    def use(number: int) -> str:
+        space = 4 if "addrspace(4)" in variables[f"v{number}"] else 1
+        return f"  %v = load i32, ptr addrspace({space}) @v{number}\n  store i32 %v, ptr %p\n"
+
+    texts = program(1, 120)
+    users = rng.sample([name for name in texts if name.startswith("kernel")], 40)
+    for number, name in enumerate(users):
+        texts = _with(texts, name, use(number % 20))
+    before = shards_of(texts | variables, "link")
+    assert len(before) > 8
+    for name in rng.sample(users, 8):
+        assert shards_touched(before, shards_of(_with(texts, name, "") | variables, "link")) <= 2
+    for name in rng.sample(sorted(name for name in texts if name.startswith("kernel") and name not in users), 8):
+        changed = _with(texts, name, use(rng.randrange(20)))
+        assert shards_touched(before, shards_of(changed | variables, "link")) <= 2
+
+
+def _with(texts: Mapping[str, str], name: str, statements: str) -> dict[str, str]:
+    """The program with more statements at the end of a function; without the function when there are none."""
+    if not statements:
+        return {other: text for other, text in texts.items() if other != name}
+    return dict(texts) | {name: texts[name].replace("  ret void", f"{statements}  ret void")}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -53,7 +53,7 @@ def symbol(name: str, *parts: str) -> Symbol:
         (".extern .global .u32 x; .visible .global .u32 x = 1;", VARIABLE, True, STRONG),
         (".extern .shared .align 16 .b8 x[];", VARIABLE, True, LOCAL),
         (".extern .shared .align 16 .b8 x[64];", VARIABLE, False, STRONG),
-        (".weak .shared .b8 x[64];", VARIABLE, True, LOCAL),
+        (".weak .shared .b8 x[64];", VARIABLE, True, WEAK),
         (".visible .shared .b8 x[64];", VARIABLE, True, STRONG),
         ("/* { */ .visible /* ; */ .global // }\n .u32 x;", VARIABLE, True, STRONG),
     ],

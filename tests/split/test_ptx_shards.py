@@ -149,6 +149,21 @@ def test_alias_that_another_module_calls(compiled: Compile) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+def test_address_of_an_alias(compiled: Compile) -> None:
+    """`-ewp` refuses to take it."""
+    text = module(
+        function("f", linkage=""),
+        prototype("g", ""),
+        ".alias g, f;\n",
+        kernel("k", "mov.u64 %rd2, g; " + CALL_POINTER.format("%rd2")),
+        kernel("other", ""),
+    )
+    program = compiled(text, output="cubin")
+    assert program.report.shards == 2
+    assert program.kernels.keys() == {"k", "other"}
+
+
+@pytest.mark.usefixtures("alone")
 def test_variable_that_the_host_may_name(compiled: Compile) -> None:
     text = module(
         ".global .align 8 .b8 v[12] = {1, 2};\n", kernel("k1", READ.format("v")), kernel("k2", ADD.format("v+4"))
@@ -169,13 +184,6 @@ def test_variable_that_nobody_outside_names(compiled: Compile) -> None:
     (shared,) = (s for s in linked.defined if s.kind == "global")
     assert (shared.binding, shared.size) == ("global", 8)
     assert re.fullmatch(r"\w*k___v\w+parcubin\w*|_?k_\$_v__parcubin\w*", shared.name)
-
-
-@pytest.mark.usefixtures("alone")
-def test_variable_of_one_kernel_stays_as_it_is(compiled: Compile) -> None:
-    text = module(".global .u32 k_$_v, k_$_w;\n", kernel("k1", ADD.format("k_$_v")), kernel("k2", ADD.format("k_$_w")))
-    linked = definitions(read_cubin(compiled(text, output="cubin").cubin))
-    assert linked == {("k_$_v", "local"): 1, ("k_$_w", "local"): 1, ("k1", "global"): 1, ("k2", "global"): 1}
 
 
 @pytest.mark.usefixtures("alone")
@@ -206,7 +214,7 @@ def test_constant_bank(compiled: Compile) -> None:
     info = read_cubin(linked.cubin)
     assert sum(s.size for s in info.defined if s.kind == "constant") == 60000
     assert linked.report.warnings == (
-        "4 kernels were compiled with -c, which costs registers where functions are called: constants.",
+        "3 kernels were compiled with -c, which costs registers where functions are called: constants.",
     )
 
 
@@ -285,12 +293,36 @@ def test_modules_that_need_each_other(compiled: Compile) -> None:
     assert bundle.variables["bytes"].size == 16
 
 
+def test_modules_that_use_shared_memory_of_each_other(compiled: Compile) -> None:
+    """Each is declared in front of its definition, wherever the modules stand."""
+
+    def half(own: str, other: str) -> str:
+        return module(
+            f".visible .shared .align 4 .u32 {own}[32];\n.extern .shared .align 4 .u32 {other}[32];\n",
+            function(f"f_{own}", f"st.shared.u32 [{own}], %r1; st.shared.u32 [{other}], %r1;"),
+            prototype(f"f_{other}", ".extern "),
+            kernel(f"k_{own}", CALL.format(f"f_{own}") + CALL.format(f"f_{other}")),
+        )
+
+    program = compiled(half("a", "b"), half("b", "a"))
+    assert {name: k.shared_bytes for name, k in program.kernels.items()} == {"k_a": 256, "k_b": 256}
+
+
+@pytest.mark.usefixtures("alone")
+def test_weak_shared_memory_that_another_module_uses(compiled: Compile) -> None:
+    first = module(".weak .shared .align 4 .u32 s[32];\n", kernel("k1", "st.shared.u32 [s], %r1;"))
+    second = module(".extern .shared .align 4 .u32 s[32];\n", kernel("k2", "st.shared.u32 [s+4], %r1;"))
+    program = compiled(first, second)
+    assert {name: k.shared_bytes for name, k in program.kernels.items()} == {"k1": 128, "k2": 128}
+
+
+@pytest.mark.usefixtures("alone")
 def test_extern_array_without_a_size(compiled: Compile) -> None:
     """Where its size is known, kernels can be compiled with -ewp, which refuses an array without one."""
     user = module(".extern .global .align 4 .b8 v[];\n", kernel("k1", READ.format("v+8")))
     definer = module(".visible .global .align 4 .b8 v[16];\n", kernel("k2", READ.format("v")))
     known = compiled(user, definer, output="cubin")
-    assert (known.report.shards, known.report.warnings) == (2, ())
+    assert (known.report.shards, known.report.warnings) == (3, ())
     for order in ((user, definer), (definer, user)):
         # ptxas warns of a declaration in front of the definition, and would of one without.
         assert compiled(*order).report.warnings == ()
@@ -329,6 +361,23 @@ def test_names_alike_in_two_modules(compiled: Compile, tools: Tools) -> None:
     assert without_addresses[0] == without_addresses[1]
     values = {s.name: s.size for s in read_cubin(program.cubin).defined if s.kind == "global"}
     assert values == {"v": 4, "v__2": 4, "$str": 2, "$str__2": 2}
+
+
+@pytest.mark.usefixtures("alone")
+def test_shared_variable_of_a_name_that_means_something_else_in_another_module(compiled: Compile) -> None:
+    first = module(
+        ".visible .shared .align 4 .u32 $v[8];\n",
+        function("f", "st.shared.u32 [$v], %r1;"),
+        kernel("a", CALL.format("f")),
+    )
+    second = module(
+        ".global .align 4 .u32 $v;\n",
+        prototype("f", ".extern "),
+        kernel("b", ADD.format("$v") + CALL.format("f")),
+        kernel("c", READ.format("$v")),
+    )
+    linked = compiled(first, second, output="cubin")
+    assert {name: k.shared_bytes for name, k in linked.kernels.items()} == {"a": 32, "b": 32, "c": 0}
 
 
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:

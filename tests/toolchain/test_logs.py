@@ -9,6 +9,7 @@ from parcubin.errors import (
     DuplicateSymbolError,
     InternalCompilerError,
     LinkCheckError,
+    OutOfMemoryError,
     ParcubinError,
     PtxSyntaxError,
     PtxVersionError,
@@ -211,3 +212,25 @@ def test_a_crash_names_the_kernel_being_compiled() -> None:
 @pytest.mark.parametrize("log", ["", "\n\n", "something else\n", "ptxas\n", "ptxas fatal   :\n", "\0\ufffd"])
 def test_a_log_that_says_nothing(log: str) -> None:
     assert type(failure(log, tool="ptxas", target=Target("sm_80"), input_name="input")) is CompileError
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        # ptxas 13.5.37 with 60,000 and with 50,000 KiB of address space
+        "ptxas fatal   : Memory allocation failure\n",
+        "ptxas: error while loading shared libraries: libdl.so.2: failed to map segment from shared object\n",
+    ],
+)
+def test_out_of_memory(log: str) -> None:
+    ptx = ".version 7.0\n.target sm_80\n.visible .entry k() { ret; }\n"
+    error = failure(log, tool="ptxas 13.5.37", target=Target("sm_80"), input_name="k", ptx=ptx)
+    assert type(error) is OutOfMemoryError
+    assert error.kernels == ("k",)
+    assert error.log == log
+
+
+def test_signal_that_the_system_sends_without_memory() -> None:
+    assert type(crash("", tool="ptxas 13.5.37", status="SIGKILL", input_name="input")) is OutOfMemoryError
+    log = "terminate called after throwing an instance of 'std::bad_alloc'\n"
+    assert type(crash(log, tool="ptxas 13.5.37", status="SIGABRT", input_name="input")) is OutOfMemoryError

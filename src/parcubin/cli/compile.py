@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import describe, exit_on_error, print_error, print_json
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit
@@ -20,54 +20,65 @@ if TYPE_CHECKING:
 def compile_command(
     inputs: Annotated[
         list[Path],
-        typer.Argument(metavar="INPUT...", help="LLVM IR, bitcode or PTX, told by content; .xz and .gz are unpacked."),
+        Argument(metavar="INPUT", help="LLVM IR, bitcode or PTX, told by content; .xz and .gz are unpacked."),
     ],
-    arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a, sm_100f.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="The file or folder to write.")],
+    arch: Annotated[str, Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a, sm_100f.")],
+    output: Annotated[str, Option("--output", "-o", metavar="OUT", help="The file or folder to write.")],
     emit: Annotated[
         Emit | None,
-        typer.Option(help="What to write. By default OUT's name says it: .cubin, .ptx, a folder or .zip for a bundle."),
+        Option(help="What to write. By default OUT's name says it: .cubin, .ptx, a folder or .zip for a bundle."),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
+        int | None, Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
     ] = None,
-    provider: Annotated[str, typer.Option(metavar="NAME", help="The compilation provider.")] = "auto",
-    llvm: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder with opt and llc that lower, or 'llvmlite'.")
-    ] = "auto",
-    opt_level: Annotated[
-        int, typer.Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")
-    ] = 3,
-    line_info: Annotated[bool, typer.Option("--lineinfo", help="Keep source line tables.")] = False,
-    debug_info: Annotated[
-        bool, typer.Option("-g", help="Full debug info; the PTX compiler does not optimise.")
-    ] = False,
+    provider: Annotated[str, Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    llvm: Annotated[str, Option(metavar="DIR", help="The folder with opt and llc that lower, or 'llvmlite'.")] = "auto",
+    opt_level: Annotated[int, Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")] = 3,
+    line_info: Annotated[bool, Option("--lineinfo", help="Keep source line tables.")] = False,
+    debug_info: Annotated[bool, Option("-g", help="Full debug info; the PTX compiler does not optimise.")] = False,
     max_registers: Annotated[
-        int | None, typer.Option("--maxrregcount", min=1, max=255, metavar="N", help="Most registers a thread may use.")
+        int | None, Option("--maxrregcount", min=1, max=255, metavar="N", help="Most registers a thread may use.")
     ] = None,
-    fail_on_spill: Annotated[bool, typer.Option("--fail-on-spill", help="A register spill is an error.")] = False,
+    fail_on_spill: Annotated[bool, Option("--fail-on-spill", help="A register spill is an error.")] = False,
     inlining_threshold: Annotated[
-        int | None, typer.Option("--inline-threshold", metavar="N", help="LLVM's inlining threshold.")
+        int | None, Option("--inline-threshold", metavar="N", help="LLVM's inlining threshold.")
     ] = None,
-    flush_to_zero: Annotated[bool, typer.Option("--ftz", help="Flush single-precision denormals to zero.")] = False,
-    split: Annotated[bool, typer.Option("--split/--no-split", help="Split into shards, or compile as a whole.")] = True,
+    flush_to_zero: Annotated[bool, Option("--ftz", help="Flush single-precision denormals to zero.")] = False,
+    split: Annotated[bool, Option(help="Split into shards, or compile as a whole.")] = True,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
+        Option("--keep-going", help="Compile the rest when an input fails; the exit status is 1 all the same."),
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR", help="Keep every shard's PTX, module and log, and the source of shards that fail, in DIR."
         ),
     ] = None,
     driver: Annotated[
         str | None,
-        typer.Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
+        Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    timeout: Annotated[
+        float | None,
+        Option(
+            metavar="SECONDS",
+            help="The most that one shard may take; beyond it, kernels are compiled apart, then fail.",
+        ),
+    ] = None,
+    total_timeout: Annotated[
+        float | None, Option(metavar="SECONDS", help="The most that the whole compile may take.")
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        Option(
+            metavar="SIZE", help="Memory for the workers and compilers, such as 512M or 4G; what is there by default."
+        ),
+    ] = None,
+    nice: Annotated[int, Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else there.")
+        bool, Option("--json", help="Print one JSON object on standard output, and nothing else there.")
     ] = False,
 ) -> None:
     """Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.
@@ -88,17 +99,31 @@ def compile_command(
             flush_to_zero=flush_to_zero,
         )
 
-        from parcubin.pipeline import Compiler
+        from parcubin.compiler import Compiler
         from parcubin.report.progress import show_progress
 
         with (
             nullcontext() if quiet else show_progress() as progress,
             Compiler(
-                target=arch, jobs=jobs, provider=provider, llvm=llvm, driver=driver, progress=progress
+                target=arch,
+                jobs=jobs,
+                provider=provider,
+                llvm=llvm,
+                driver=driver,
+                progress=progress,
+                max_memory=None if max_memory is None else memory_size(max_memory),
+                nice=nice,
             ) as compiler,
         ):
             program = compiler.compile(
-                inputs, options=options, output=emit, keep_going=keep_going, split=split, keep=keep
+                inputs,
+                options=options,
+                output=emit,
+                keep_going=keep_going,
+                split=split,
+                keep=keep,
+                timeout=timeout,
+                total_timeout=total_timeout,
             )
             program.write(path)
 
@@ -115,7 +140,7 @@ def compile_command(
 
             print(summary_table(report, output, output_width()))
         if report.failures:
-            raise typer.Exit(1)
+            sys.exit(1)
 
 
 def emit_for(output: str) -> Emit:
@@ -136,6 +161,18 @@ def emit_for(output: str) -> Emit:
     )
 
 
+def memory_size(text: str) -> int:
+    """Bytes: `512M` is 512 times 1024 times 1024.
+
+    Raises:
+        UsageError: it is no size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if match is None:
+        raise UsageError(f"'{text}' is no amount of memory. Write 512M or 4G.")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
 def check_output(path: Path, inputs: list[Path]) -> None:
     """Refuses, before any work is done, an output that cannot be written or that is one of the inputs.
 
@@ -151,7 +188,7 @@ def check_output(path: Path, inputs: list[Path]) -> None:
 
 
 def summary(report: Report, output: str) -> dict[str, object]:
-    """What `--json` prints after a compile. Times are seconds; `stages` is CPU time over all workers."""
+    """What `--json` prints after a compile: seconds, bytes; `stages` is CPU time over all workers."""
     return {
         "kernels": report.kernels,
         "shards": report.shards,
@@ -159,8 +196,10 @@ def summary(report: Report, output: str) -> dict[str, object]:
         "provider": report.provider,
         "output": output,
         "wall_s": report.wall_s,
+        "peak_memory": report.peak_memory,
         "stages": dict(report.stages),
         "slowest": [{"kernels": list(names), "seconds": time} for names, time in report.slowest],
         "warnings": list(report.warnings),
+        "helper_calls": {kernel: list(routines) for kernel, routines in report.helper_calls.items()},
         "failures": [describe(failure) for failure in report.failures],
     }

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
 from parcubin.errors import InputError, ParcubinError
 
 MAX_LOG_LINES = 20
@@ -16,7 +14,7 @@ MAX_LOG_LINES = 20
 
 @contextmanager
 def exit_on_error(as_json: bool) -> Iterator[None]:
-    """Turns a `ParcubinError` into a message and its exit status.
+    """Turns a `ParcubinError` into a message and `SystemExit` with its exit status.
 
     Args:
         as_json: also print the error as the one JSON object that `--json` promises on standard output.
@@ -27,7 +25,7 @@ def exit_on_error(as_json: bool) -> Iterator[None]:
         print_error(error)
         if as_json:
             print_json({"error": describe(error)})
-        raise typer.Exit(error.exit_status) from None
+        sys.exit(error.exit_status)
 
 
 def print_error(error: ParcubinError) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from parcubin.cli.arguments import Option
 from parcubin.cli.errors import exit_on_error, print_json
 
 if TYPE_CHECKING:
@@ -16,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def info_command(
-    provider: Annotated[str, typer.Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
+    provider: Annotated[str, Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
     llvm: Annotated[
-        str, typer.Option(metavar="DIR", help="Choose as if this folder with opt and llc was asked for, or 'llvmlite'.")
+        str, Option(metavar="DIR", help="Choose as if this folder with opt and llc was asked for, or 'llvmlite'.")
     ] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Show the toolchain found, the driver, what is configured, the LLVM and the provider chosen and why.
 

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import exit_on_error, print_json
 from parcubin.errors import InputError
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def inspect_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CUBIN, or a bundle (folder or .zip).")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    file: Annotated[Path, Argument(metavar="FILE", help="A CUBIN, or a bundle (folder or .zip).")],
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Show the kernels of a CUBIN or bundle: registers, shared memory, stack, spills and code size, in bytes."""
     with exit_on_error(as_json):

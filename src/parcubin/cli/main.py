@@ -1,48 +1,77 @@
-"""The command line. A command imports what it needs when it runs, so that `--help` is fast."""
+"""The command line. What a command needs is imported when it runs, so that everything starts fast."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from types import FrameType
 
-import typer
+COMMANDS = {
+    "compile": "Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.",
+    "info": "Show the toolchain found, the driver, what is configured, the provider chosen and why.",
+    "inspect": "Show the kernels of a CUBIN or bundle.",
+    "split": "Write the shards of a program and the plan.",
+}
 
-from parcubin.cli.compile import compile_command
-from parcubin.cli.info import info_command
-from parcubin.cli.inspect import inspect_command
-from parcubin.cli.split import split_command
+_HELP = """\
+Usage: parcubin [--version] COMMAND ...
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("compile")(compile_command)
-app.command("info")(info_command)
-app.command("inspect")(inspect_command)
-app.command("split")(split_command)
+LLVM IR and PTX for NVIDIA GPUs to CUBIN, in parallel.
+
+Commands:
+{commands}
+
+parcubin COMMAND --help describes a command.
+"""
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
+def command_of(name: str) -> Callable[..., None]:
+    """The function behind a command."""
+    from importlib import import_module
+
+    command: Callable[..., None] = getattr(import_module(f"parcubin.cli.{name}"), f"{name}_command")
+    return command
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Runs the command line.
+
+    Args:
+        arguments: without the program's name.
+
+    Raises:
+        SystemExit: with the exit status, when it is not 0, or nothing was to be done.
+    """
+    name = arguments[0] if arguments else "--help"
+    if name == "--version":
         from parcubin import __version__
 
         print(__version__)
-        raise typer.Exit
+    elif name in ("--help", "-h"):
+        width = max(map(len, COMMANDS))
+        print(_HELP.format(commands="\n".join(f"  {n:<{width}}  {text}" for n, text in COMMANDS.items())), end="")
+        if not arguments:
+            sys.exit(2)
+    elif name in COMMANDS:
+        from parcubin.cli.arguments import run_command
 
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """LLVM IR and PTX for NVIDIA GPUs to CUBIN, in parallel."""
+        run_command(command_of(name), f"parcubin {name}", arguments[1:])
+    else:
+        print(f"parcubin: there is no command '{name}'. The commands are {', '.join(COMMANDS)}.", file=sys.stderr)
+        sys.exit(2)
 
 
 def main() -> None:
-    """The `parcubin` executable. SIGTERM unwinds as Ctrl-C does, so that workers and temporary files go."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    app(prog_name="parcubin")
+    """The `parcubin` executable. SIGINT and SIGTERM unwind everything, so that workers, temporary files and tokens go,
+    and end with status 130 and 143. Only the first counts: nothing interrupts the unwinding."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # a shell's background job is to ignore Ctrl-C
+            signal.signal(number, _unwind)
+    run(sys.argv[1:])
+
+
+def _unwind(number: int, _: FrameType | None) -> None:
+    for other in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)

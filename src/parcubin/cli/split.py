@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import exit_on_error
 from parcubin.model import Emit
 
 
 def split_command(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT...", help="LLVM IR, bitcode or PTX.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
-    arch: Annotated[str, typer.Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a.")] = "sm_80",
-    emit: Annotated[Emit, typer.Option(help="What the plan is for.")] = "cubin",
-    llvm: Annotated[
-        str, typer.Option(metavar="DIR", help="The folder with the opt that prints, or 'llvmlite'.")
-    ] = "auto",
+    inputs: Annotated[list[Path], Argument(metavar="INPUT", help="LLVM IR, bitcode or PTX.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="The folder to write.")],
+    arch: Annotated[str, Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a.")] = "sm_80",
+    emit: Annotated[Emit, Option(help="What the plan is for.")] = "cubin",
+    llvm: Annotated[str, Option(metavar="DIR", help="The folder with the opt that prints, or 'llvmlite'.")] = "auto",
 ) -> None:
     """Write the shards of a program and the plan.
 
@@ -27,8 +24,8 @@ def split_command(
     with exit_on_error(as_json=False):
         import json
 
+        from parcubin.compiler import Compiler
         from parcubin.files import write_files
-        from parcubin.pipeline import Compiler
 
         with Compiler(arch, llvm=llvm) as compiler:
             shards = compiler.split(list(inputs), output=emit)

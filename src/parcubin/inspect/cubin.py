@@ -36,9 +36,11 @@ _ABI_VERSION_2 = 8  # architecture in bits 8 to 15
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QQ")
 
 _SHT_SYMTAB = 2
 _SHT_NOBITS = 8
+_SHT_REL = 9
 _SHT_SYMTAB_SHNDX = 18
 _SHN_UNDEF = 0
 _SHN_LORESERVE = 0xFF00
@@ -60,6 +62,7 @@ _EIATTR_NUM_BARRIERS = 0x4C
 _EIFMT_SIZED = 4  # attributes of the formats 1, 2 and 3 take four bytes in all, the value included
 _STACK_UNKNOWN = 0xFFFFFFFF  # recursion or indirect calls
 
+_HELPER = "__cuda_"
 _HOST_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -103,6 +106,8 @@ class CubinInfo:
             are among them, because the driver finds them too.
         defined: symbols defined here, local ones included. Helpers of ptxas inside a kernel's code are not.
         undefined: symbols referred to.
+        helper_calls: of a relocatable CUBIN: by kernel, the helper routines of ptxas that it calls (`__cuda_...`: warp
+            intrinsics, division, trigonometry), where the linker has to see to the call.
     """
 
     kind: CubinKind
@@ -111,6 +116,7 @@ class CubinInfo:
     variables: dict[str, VariableInfo] = field(repr=False)
     defined: tuple[Symbol, ...] = field(repr=False)
     undefined: tuple[Symbol, ...] = field(repr=False)
+    helper_calls: dict[str, tuple[str, ...]] = field(repr=False, default_factory=dict)
 
 
 def read_cubin(data: bytes, name: str = "input") -> CubinInfo:
@@ -227,6 +233,15 @@ class _Elf:
             name = "" if kind == _STT_SECTION else self._string(strings, offset)
             yield _RawSymbol(name, kind, info >> 4, other, section, value, size)
 
+    def references(self) -> Iterator[tuple[int, int]]:
+        """Which section refers to which symbol, by relocations without an addend: (section, symbol)."""
+        for section in self.sections:
+            if section.type == _SHT_REL:
+                entries = self._contents(section)
+                if len(entries) % _RELOCATION.size:
+                    raise _FormatError("a relocation table has a partial entry")
+                yield from ((section.info, info >> 32) for _, info in _RELOCATION.iter_unpack(entries))
+
     def attributes_of_symbols(self) -> Iterator[tuple[int, int, int]]:
         """What `.nv.info` says of symbols, which it names by their index: (attribute, symbol, value)."""
         if ".nv.info" in self.section_names:
@@ -309,7 +324,7 @@ def _read(elf: _Elf) -> CubinInfo:
         if symbol.kind in ("global", "constant") and _HOST_NAME.fullmatch(symbol.name):
             space: Literal["global", "constant"] = "global" if symbol.kind == "global" else "constant"
             variables.setdefault(symbol.name, VariableInfo(symbol.name, space, symbol.size))
-    return CubinInfo(kind, sm, kernels, variables, tuple(defined), tuple(undefined))
+    return CubinInfo(kind, sm, kernels, variables, tuple(defined), tuple(undefined), _helper_calls(elf, symbols))
 
 
 def _architecture(elf: _Elf) -> int:
@@ -369,6 +384,16 @@ def _kernels(elf: _Elf, kind: CubinKind, sm: int, symbols: list[_RawSymbol]) -> 
             barriers=code.flags >> 20 & 0x7F if elf.abi_version <= _ABI_VERSION_1 else barriers.get(symbol.section, 0),
         )
     return kernels
+
+
+def _helper_calls(elf: _Elf, symbols: list[_RawSymbol]) -> dict[str, tuple[str, ...]]:
+    helpers = {i: s.name for i, s in enumerate(symbols) if s.type == _STT_FUNC and s.name.startswith(_HELPER)}
+    kernels = {symbol.section: symbol.name for symbol in symbols if _is_kernel(symbol)}
+    found: dict[str, set[str]] = {}
+    for kernel, symbol in elf.references() if helpers else ():
+        if symbol in helpers and kernel in kernels:
+            found.setdefault(kernels[kernel], set()).add(helpers[symbol])
+    return {kernel: tuple(sorted(found[kernel])) for kernel in sorted(found)}
 
 
 def _symbol_kind(elf: _Elf, symbol: _RawSymbol) -> SymbolKind:

@@ -71,6 +71,7 @@ class PtxSummary:
         targets: the operands of `.target`: an architecture, then options such as "debug".
         kernels: `.entry` with a body.
         functions: `.func` with a body, and aliases.
+        aliases: the names of the aliases.
         declared: functions and kernels that are declared and not defined.
         variables: variables at module scope; a definition hides declarations of the same name.
         externs: what is referred to and defined elsewhere: functions (system calls too) and variables. Dynamic
@@ -84,6 +85,7 @@ class PtxSummary:
     targets: tuple[str, ...]
     kernels: tuple[PtxFunction, ...]
     functions: tuple[PtxFunction, ...]
+    aliases: tuple[str, ...]
     declared: tuple[str, ...]
     variables: tuple[PtxVariable, ...]
     externs: tuple[str, ...]
@@ -115,6 +117,7 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
     targets: list[str] = []
     kernels: dict[str, Linkage] = {}
     functions: dict[str, Linkage] = {}
+    aliases: list[str] = []
     declared: dict[str, Linkage] = {}
     variables: dict[str, PtxVariable] = {}
     code: list[str] = []  # what can refer to symbols: bodies and initial values
@@ -131,6 +134,7 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
             (declared if statement.body is None else defined)[function.name] = function.linkage
         elif names := alias(head):
             functions[names[0]] = declared.get(names[0], "local")
+            aliases.append(names[0])
         elif declaration := variable_declaration(head):
             for v in declaration.declarators:
                 if declaration.linkage != "extern" or v.name not in variables:
@@ -152,6 +156,7 @@ def scan_ptx(text: str, name: str = "input") -> PtxSummary:
         targets=tuple(targets),
         kernels=tuple(PtxFunction(*item) for item in kernels.items()),
         functions=tuple(PtxFunction(*item) for item in functions.items()),
+        aliases=tuple(aliases),
         declared=tuple(sorted(undefined)),
         variables=tuple(variables.values()),
         externs=tuple(sorted((undefined | undefined_variables) & referenced)),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from parcubin.errors import InputError
 from parcubin.inspect.ptx import drop_debug_target
+from parcubin.lower.dynamic_shared_memory import with_largest_alignments
 from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.interface import Llvm, Texts
 from parcubin.lower.libdevice import libdevice_functions, needed_of_libdevice
@@ -94,7 +95,8 @@ def _prepared(
     llvm: Llvm, parts: Texts, options: CompilationOptions, keep: Set[str], libdevice: Path | None, name: str
 ) -> Texts:
     """The modules to link, in which only what is kept is visible."""
-    texts = [(part, make_visible(without_nul(text, part), keep)) for part, text in parts]
+    aligned = with_largest_alignments([without_nul(text, part) for part, text in parts])
+    texts = [(part, make_visible(text, keep)) for (part, _), text in zip(parts, aligned, strict=True)]
     if needed := needed_of_libdevice(text for _, text in texts):
         texts.append(("libdevice", libdevice_functions(libdevice, needed, name, llvm)))
     if options.flush_to_zero:

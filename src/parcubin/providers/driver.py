@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
 from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
@@ -94,13 +95,18 @@ class DriverProvider:
 
     def compile_and_link(self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions) -> Assembly:
         symbols = check_inputs(inputs)
-        cubin, log = _run(self.driver, target, inputs, options)
+
+        def run(function_registers: int | None) -> tuple[bytes, str]:
+            return _run(self.driver, target, inputs, _limited(options, function_registers))
+
+        cubin, log = within_launch_bounds(run)
         check_output(cubin, symbols, relocatable=False, tool=str(self.driver), log=log)
         compiled = [i for i in map(undeferred, inputs) if isinstance(i, Ptx)]
         if any(kernel.name not in resource_usage(log) for ptx in compiled for kernel in scan_ptx(ptx.text).kernels):
             # What the driver finds in its cache it does not log (measured with 580.159 on an H200); the cache goes by
             # the text, comments included.
-            _, log = _run(self.driver, target, [_not_cached(i) for i in inputs], options)
+            inputs = [_not_cached(i) for i in inputs]
+            _, log = within_launch_bounds(run)
         if options.fail_on_spill:
             if any(kernel not in resource_usage(log) for info in symbols for kernel in info.kernels):
                 raise UnavailableError(f"{self.driver} does not say whether registers are spilled.", log=log)
@@ -123,6 +129,13 @@ class DriverProvider:
             f"{self.driver} cannot make relocatable modules. Add ptxas or nvJitLink from 13.0 on, or defer the "
             "compilation to the link."
         )
+
+
+def _limited(options: CompilationOptions, registers: int | None) -> CompilationOptions:
+    """The driver has no limit for device functions alone."""
+    if registers is None:
+        return options
+    return replace(options, max_registers=min(registers, options.max_registers or registers))
 
 
 def _not_cached(link_input: LinkInput) -> LinkInput:

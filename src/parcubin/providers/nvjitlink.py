@@ -25,6 +25,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
 from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
@@ -106,7 +107,10 @@ class NvJitLinkProvider:
                 "ptxas, or defer the compilation to the link."
             )
         symbols = check_inputs(inputs)
-        cubin, log = _run(self.library, target, inputs, _options(target, options, relocatable=relocatable))
+        arguments = _options(target, options, relocatable=relocatable)
+        cubin, log = within_launch_bounds(
+            lambda registers: _run(self.library, target, inputs, [*arguments, *_function_limit(registers)])
+        )
         check_output(cubin, symbols, relocatable=relocatable, tool=str(self.library), log=log)
         if not relocatable and self.library.version.release < (12, 5) and (missing := unresolved(inputs, log)):
             raise missing  # to 12.4, a link that follows a failed one reports success (our measurement)
@@ -129,6 +133,10 @@ def _options(target: Target, options: CompilationOptions, *, relocatable: bool) 
     if options.max_registers is not None:
         arguments.append(f"-maxrregcount={options.max_registers}")
     return arguments
+
+
+def _function_limit(registers: int | None) -> list[str]:
+    return [] if registers is None else [f"-Xptxas=--device-function-maxrregcount={registers}"]
 
 
 def _subject(inputs: Sequence[LinkInput]) -> str:

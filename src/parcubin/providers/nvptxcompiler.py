@@ -19,6 +19,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import ptxas_options
 from parcubin.toolchain.logs import check_spills, failure
@@ -97,7 +98,9 @@ class NvPtxCompilerProvider:
     def _compile(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
-        cubin, log = _run(self.library, target, ptx, ptxas_options(target, options, kind))
+        cubin, log = within_launch_bounds(
+            lambda registers: _run(self.library, target, ptx, ptxas_options(target, options, kind, registers))
+        )
         if options.fail_on_spill:
             check_spills(log, ptx.name)
         return cubin, log

@@ -18,7 +18,7 @@ def why_not_extensible_whole_program(
     Args:
         ptx: the shard.
         options: `-g` corrupts the DWARF of every `-ewp` module but the first.
-        sole_constants: no other shard of the link has constants, and this one is linked first.
+        sole_constants: this shard alone of the link defines constants, and it is linked first.
         other_pointers: other shards of the link take the addresses of functions or call through pointers.
     """
     if options.debug_info:
@@ -31,6 +31,10 @@ def why_not_extensible_whole_program(
         return "calls functions of other shards"
     if other_pointers and (ptx.indirect_calls or ptx.address_taken):
         return "function pointers"
+    if not set(ptx.aliases).isdisjoint(ptx.address_taken):
+        return (
+            "the address of an alias"  # "Cannot take address of function 'a' in extensible whole program compilation"
+        )
     if any(v.linkage == "extern" and v.size is None and v.space != "shared" for v in ptx.variables):
         return "extern array without a size"
     return None

@@ -19,6 +19,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output
 from parcubin.providers.link_inputs import compile_link_inputs, input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
@@ -99,10 +100,15 @@ class SubprocessProvider:
     def _assemble(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
-        arguments = [*ptxas_options(target, options, kind), "input.ptx", "-o", "output.cubin"]
         with tempfile.TemporaryDirectory(prefix="parcubin-") as directory:
             Path(directory, "input.ptx").write_text(ptx.text, encoding="utf-8", errors="surrogateescape", newline="")
-            log = _run(self.ptxas, arguments, directory, target, ptx.name, ptx=ptx.text)
+
+            def run(function_registers: int | None) -> str:
+                arguments = ptxas_options(target, options, kind, function_registers)
+                arguments += ["input.ptx", "-o", "output.cubin"]
+                return _run(self.ptxas, arguments, directory, target, ptx.name, ptx=ptx.text)
+
+            log = within_launch_bounds(run)
             cubin = _output(self.ptxas, directory, log, ptx.name)
         if options.fail_on_spill:
             check_spills(log, ptx.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from parcubin.errors import ParcubinError
 from parcubin.model import Assembly, DeferredModule, Emit, KernelInfo, Ptx, RelocatableModule, VariableInfo
 from parcubin.providers.selection import Selection
 from parcubin.toolchain.logs import resource_usage, warnings
-from parcubin.workers.jobs import CompileShard, LinkResult, ShardResult
+from parcubin.workers.jobs import CompileShard, LinkResult, Lowering, ShardResult
 
 _EXPECTED_OF_NVLINK = "-ewp compiled objects should only link with"
 """What nvlink says when `-ewp` and `-c` modules meet, which is right (docs/correctness.md)."""
@@ -56,10 +56,16 @@ def warnings_of(
         f"{count} kernels were compiled with -c, which costs registers where functions are called: {reason}."
         for reason, count in sorted(reasons.items())
     ]
+    if callers := sorted(name for result in results for name in result.helper_calls):
+        more = f" and {len(callers) - 3} more" if len(callers) > 3 else ""
+        found.append(
+            f"{len(callers)} kernels call helper routines of ptxas, which costs registers in a link before sm_90 and "
+            f"not in a bundle: {', '.join(callers[:3])}{more}."
+        )
     for result in results:
         kernels = [k.name for k in result.summary.kernels]
         only = kernels[0] if len(kernels) == 1 else None
-        found += [_attributed(d.message, d.function or only) for d in warnings(result.log, result.ptx.text)]
+        found += [_attributed(d.message, d.function or only) for d in result.warnings]
     if link:
         found += [
             _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
@@ -67,14 +73,14 @@ def warnings_of(
     return tuple(dict.fromkeys(found))
 
 
-def keep_shards(folder: Path, results: Sequence[ShardResult]) -> None:
+def keep_shards(folder: Path, shards: Iterable[tuple[Ptx, ShardResult]]) -> None:
     """Writes every shard's PTX, module and log to a folder, numbered in the order of the link.
 
     Raises:
         ParcubinError: they cannot be written.
     """
-    for number, result in enumerate(results):
-        _keep(folder / f"{number:04}.ptx", result.ptx.text.encode())
+    for number, (ptx, result) in enumerate(shards):
+        _keep(folder / f"{number:04}.ptx", ptx.text.encode())
         if isinstance(result.module, DeferredModule):
             _keep(folder / f"{number:04}.deferred", result.module.to_bytes())
         if isinstance(result.module, Assembly | RelocatableModule):
@@ -89,10 +95,10 @@ def keep_failed_shards(folder: Path, jobs: Sequence[CompileShard]) -> None:
         ParcubinError: they cannot be written.
     """
     for number, job in enumerate(jobs):
-        parts = [(job.name, job.source.text)] if isinstance(job.source, Ptx) else job.source.parts
-        suffix = "ptx" if isinstance(job.source, Ptx) else "ll"
-        for part, (_, text) in enumerate(parts):
-            _keep(folder / f"failed-{number:04}-{part}.{suffix}", text.encode())
+        is_llvm_ir = isinstance(job.source, Lowering)
+        parts = job.source.parts if isinstance(job.source, Lowering) else (job.source,)
+        for position, part in enumerate(parts):
+            _keep(folder / f"failed-{number:04}-{position}.{'ll' if is_llvm_ir else 'ptx'}", part.text.encode())
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -35,13 +35,16 @@ class Member:
     """Kernels that must be in one shard; usually one.
 
     Attributes:
-        name: its first kernel.
+        name: its first kernel. What that one reaches decides where the member stands, so that another kernel which
+            joins moves nothing.
         reached: nodes that it reaches, its kernels included.
+        reached_by_first: those that its first kernel reaches and other shards copy.
         own: the kernels' nodes.
     """
 
     name: str
     reached: frozenset[int]
+    reached_by_first: frozenset[int]
     own: frozenset[int]
 
 
@@ -91,13 +94,13 @@ class Grouping:
 
     def _rank(self, node: int) -> float:
         """Draws the node with the least rank in proportion to the nodes' costs."""
-        return -math.log(_uniform("draw", self.name_of(node))) / max(1, self.cost_of(node))
+        return -math.log(drawn("draw", self.name_of(node))) / max(1, self.cost_of(node))
 
     def _lineage(
         self, member: Member, rank: Callable[[int], float], closure: Callable[[int], Set[int]]
     ) -> tuple[list[_Ancestor], int]:
         """The lineage, and the cost of what it does not cover."""
-        rest = set(member.reached - member.own)
+        rest = set(member.reached_by_first - member.own)
         lineage: list[_Ancestor] = []
         for node in sorted(rest, key=rank):
             if len(lineage) == LINEAGE_LENGTH or not rest:
@@ -106,23 +109,23 @@ class Grouping:
                 covered = rest & closure(node)
                 lineage.append(_Ancestor(self.name_of(node), self.cost(covered)))
                 rest -= covered
-        return lineage, self.cost(member.own | rest)
+        return lineage, self.cost(member.own & member.reached_by_first | rest)
 
 
 def _is_cut(name: str, lineage: Sequence[_Ancestor], rest: int, previous: Sequence[_Ancestor]) -> bool:
     """Whether a shard starts with the member, by its own cost or by the cost of what it is the first to have."""
-    if _uniform("cut", name) < rest / MEAN_SHARD_COST:
+    if drawn("cut", name) < rest / MEAN_SHARD_COST:
         return True
     common = 0
     while common < min(len(lineage), len(previous)) and lineage[common].name == previous[common].name:
         common += 1
     return any(
-        _uniform("cut", *(a.name for a in lineage[: i + 1])) < lineage[i].cost / MEAN_SHARD_COST
+        drawn("cut", *(a.name for a in lineage[: i + 1])) < lineage[i].cost / MEAN_SHARD_COST
         for i in range(common, len(lineage))
     )
 
 
-def _uniform(*key: str) -> float:
-    """A number in (0, 1] that depends on the key alone."""
+def drawn(*key: str) -> float:
+    """A number in (0, 1], as if by chance, that depends on the key alone."""
     digest = hashlib.sha256("\0".join(key).encode()).digest()
     return (int.from_bytes(digest[:8], "big") + 1) / 2**64

@@ -20,7 +20,8 @@ _LINKAGE = re.compile(rf"\b(?:{LINKAGES})\b")
 _ADDRESS_SPACE = re.compile(r"\baddrspace\((\d+)\)")
 _ENDING = r"(?:, ![-\w$.\\]+ !\d+)*(?: #\d+)?$"
 _COMDAT = re.compile(rf", comdat(?:\(\${NAME}\))?(?:, align \d+)?{_ENDING}", re.A)
-_ALIGNMENT = re.compile(rf", align \d+(?={_ENDING})", re.A)
+_ALIGNMENT = re.compile(rf", align (\d+)(?={_ENDING})", re.A)
+_PLACE_OF_ALIGNMENT = re.compile(rf"(?:, align \d+)?(?={_ENDING})", re.A)
 _WORDS_OF_DEFINITIONS = re.compile(rf"\b(?:{LINKAGES}|hidden|protected|default|dso_local|dso_preemptable) ")
 _TYPE_GOES_ON = (" addrspace(", " (")  # a pointer's address space, and in older IR the type of a function
 _ADDRESS_MATTERS_NOT = re.compile(r"\b(?:local_)?unnamed_addr ")
@@ -75,6 +76,17 @@ class Global:
         """Whether the host may set its value, so that it has to be there. What every file may define anew (`linkonce`)
         may be dropped when nothing refers to it, whoever initializes it."""
         return self.externally_initialized and self.linkage not in ("linkonce", "linkonce_odr")
+
+    @property
+    def alignment(self) -> int | None:
+        """In bytes; None where none is written."""
+        found = _ALIGNMENT.search(self.rest)
+        return int(found[1]) if found else None
+
+    def aligned_to(self, alignment: int) -> str:
+        """The definition or declaration with another alignment, in bytes."""
+        rest = _PLACE_OF_ALIGNMENT.sub(f", align {alignment}", self.rest, count=1)
+        return f"@{self.name} = {self.words}{self.keyword} {rest}"
 
     @property
     def in_comdat(self) -> bool:

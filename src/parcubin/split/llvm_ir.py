@@ -41,7 +41,7 @@ _PIECE_OF_LIST = re.compile(r'"[^"]*"|[()\[\],]')
 _SHARED, _CONSTANT = 3, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LlvmOutline:
     """A module of textual LLVM IR, taken apart. Implements `Outline`."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
-from parcubin.split.grouping import Grouping, Member
+from parcubin.split.grouping import Grouping, Member, drawn
 from parcubin.split.outline import Binding, Outline, Sharing, Symbol, SymbolKind
 
 PlanKind = Literal["bundle", "link", "relocatable"]
@@ -51,6 +51,7 @@ class Shard:
         exports: device functions that stay callable from outside.
         parts: what it takes from each module.
         constants: it refers to the constant bank.
+        defines_constants: it defines what is in the constant bank.
         pointers: it takes the addresses of functions or calls through pointers.
         cost: predicted work, in characters of text.
     """
@@ -59,6 +60,7 @@ class Shard:
     exports: tuple[str, ...]
     parts: tuple[ShardPart, ...]
     constants: bool
+    defines_constants: bool
     pointers: bool
     cost: int
 
@@ -123,7 +125,10 @@ def plan_shards(
     for node, node_users in users.items():
         if node in graph.kernels or kind == "bundle" or not graph.can_be_shared(node):
             sets.join(node_users)
-    shared = {node for node in single if len({sets.find(user) for user in users[node]}) > 1}
+    if kind == "bundle":
+        shared: set[int] = set()
+    else:
+        shared = {node for node in single if users[node] and graph.can_stand_alone(node, single)}
 
     members: dict[str, list[Member]] = defaultdict(list)
     variables = set(shared)
@@ -131,7 +136,8 @@ def plan_shards(
         if all(graph.symbol[root].kind is SymbolKind.VARIABLE for root in component):
             variables.update(component)
         else:
-            members[graph.environment(component[0])].append(graph.member(component, reached, shared))
+            kept = [root for root in component if root not in shared]
+            members[graph.environment(component[0])].append(graph.member(kept, reached, shared))
     grouping = Grouping(graph.plain.__getitem__, graph.cost.__getitem__, lambda node: graph.closure([node]))
     groups = [
         half
@@ -139,16 +145,16 @@ def plan_shards(
         for group in grouping.groups(members[environment])
         for half in _halves(graph, group, halved)
     ]
-    if kind == "link":
-        constants = _give_constants_to_sole_user(graph, groups, variables)
-        shared -= constants
-        variables -= constants
-
+    if len(groups) == 1 and {graph.environment(n) for n in variables} == {graph.environment(min(groups[0][0].own))}:
+        groups[0].append(graph.member(sorted(variables), reached, frozenset()))
+        shared = variables = set()
+    elif kind == "link":
+        variables -= _give_constants_to_one_user(graph, groups, variables)
     shards = [_shard(graph, group, shared, rootless) for group in groups]
     shards.sort(key=lambda s: (s.kernels, s.exports))
     for environment in sorted({graph.environment(node) for node in variables}, reverse=True):
         own = {node for node in variables if graph.environment(node) == environment}
-        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared - own, rootless))
+        shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
     names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
     for node, name in names.items():
@@ -310,12 +316,19 @@ class _Graph:
             reached: what is known of what roots reach.
             shared: nodes that are not passed through.
         """
-        known = reached.get(roots[0]) if len(roots) == 1 else None
-        return Member(
-            name=min(self.plain[root] for root in roots),
-            reached=known if known and known.isdisjoint(shared) else self.closure(roots, stop=shared),
-            own=frozenset(roots),
-        )
+
+        def reach(*roots: int) -> frozenset[int]:
+            known = reached.get(roots[0]) if len(roots) == 1 else None
+            return known if known and known.isdisjoint(shared) else self.closure(roots, stop=shared)
+
+        first = min(roots, key=lambda root: (self.symbol[root].kind is not SymbolKind.KERNEL, self.plain[root]))
+        return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
+
+    def can_stand_alone(self, i: int, single: Set[int]) -> bool:
+        """Whether a link can refer to the variable from several shards, and to all that it points to: no functions, and
+        no variables that must be where their users are."""
+        reached = self.closure([i])
+        return self.pointer_nodes.isdisjoint(reached) and all(self.can_be_shared(node) for node in reached & single)
 
     def is_host_variable(self, i: int) -> bool:
         symbol = self.symbol[i]
@@ -346,7 +359,7 @@ class _Graph:
         local variable must become visible. Of several weak definitions, of which the largest may have to win, nobody
         knows better than LLVM's linker, which must see them all."""
         symbol = self.symbol[i]
-        if i in self._contested:
+        if i in self._contested or self.nodes[i][0] in self.whole_modules:
             return False
         if symbol.binding is not Binding.LOCAL or symbol.sharing is not Sharing.ONCE:
             return True
@@ -427,17 +440,26 @@ def _roots(graph: _Graph, kind: PlanKind) -> list[int]:
     ]
 
 
-def _give_constants_to_sole_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
-    """Makes the only group whose code refers to the constant bank define all of it: `-ewp` code has to.
+def _give_constants_to_one_user(graph: _Graph, groups: Sequence[list[Member]], variables: Set[int]) -> Set[int]:
+    """Makes one of the groups whose code refers to the constant bank define all of it: `-ewp` code has to, and one such
+    shard may be in a link. It is the group that has to define a part of it in any case, or the group of one kernel, by
+    a hash of names, so that other kernels come and go without moving the bank.
 
     Returns: the variables that moved into the group.
     """
-    bank = graph.constants
-    users = [group for group in groups if any(not bank.isdisjoint(member.reached) for member in group)]
-    moved = bank & variables
-    if len(users) != 1 or {graph.environment(n) for n in moved} - {graph.environment(min(users[0][0].own))}:
+    moved = graph.constants & variables
+    users = [
+        ((graph.constants - variables).isdisjoint(member.reached), drawn("constants", member.name), number)
+        for number, group in enumerate(groups)
+        for member in group
+        if not graph.constants.isdisjoint(member.reached)
+    ]
+    if not moved or not users or not graph.pointer_nodes.isdisjoint(graph.closure(moved)):
         return frozenset()
-    users[0].append(Member(users[0][0].name, graph.closure(moved, stop=variables - moved), frozenset(moved)))
+    home = groups[min(users)[-1]]
+    if {graph.environment(node) for node in moved} != {graph.environment(min(home[0].own))}:
+        return frozenset()
+    home.append(graph.member(sorted(moved), {}, variables - moved))
     return moved
 
 
@@ -472,15 +494,17 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: S
     roots = set[int]().union(*(m.own for m in members))
     reached = set[int]().union(*(m.reached for m in members))
     dialect = graph.dialect(min(roots))
+    foreign = shared - roots
+    # Of several definitions that meet in a shard, LLVM's linker takes the right one.
+    defined = {node for node in reached if graph.symbol[node].defined and graph.definition(node) not in foreign}
     define: dict[int, set[str]] = defaultdict(set)
     declare: dict[int, set[str]] = defaultdict(set)
     for node in reached:
         module, name = graph.nodes[node]
-        symbol = graph.symbol[node]
-        if not symbol.defined:
-            continue
-        # Of several definitions that meet in a shard, LLVM's linker takes the right one.
-        (declare if graph.definition(node) in shared else define)[module].add(name)
+        if node in defined:
+            define[module].add(name)
+        elif graph.symbol[node].defined:
+            declare[module].add(name)
     named = {k: sorted(graph.plain[r] for r in roots if graph.symbol[r].kind is k) for k in SymbolKind}
     return Shard(
         kernels=tuple(named[SymbolKind.KERNEL]),
@@ -492,6 +516,7 @@ def _shard(graph: _Graph, members: Sequence[Member], shared: Set[int], always: S
             )
         ),
         constants=any(graph.symbol[node].in_constant_bank for node in reached),
+        defines_constants=any(graph.symbol[node].in_constant_bank for node in defined),
         pointers=not graph.pointer_nodes.isdisjoint(reached),
         cost=sum(graph.cost[node] for node in reached),
     )

@@ -105,7 +105,7 @@ class Piece:
     variable: Variable | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtxOutline:
     """A module of PTX, taken apart. Implements `Outline`.
 
@@ -326,8 +326,8 @@ def _binding(piece: Piece, pieces: Sequence[Piece]) -> Binding:
     if not piece.is_definition:
         return Binding.STRONG
     if piece.variable is not None:
-        # Every shard has its own shared memory; a visible one can be declared in other modules.
-        linkage = "local" if piece.variable.space == "shared" and piece.linkage != "visible" else piece.linkage
+        # Modules that declare dynamic shared memory alike do not mean each other's.
+        linkage = "local" if piece.variable.is_dynamic_shared_memory else piece.linkage
     else:
         linkage = strongest_linkage(pieces)
     match linkage:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 
+from parcubin.model import Ptx
 from parcubin.ptx_syntax import Linkage
 from parcubin.split.outline import Binding, SymbolKind
 from parcubin.split.ptx import Piece, PtxOutline
@@ -38,13 +39,17 @@ class PtxPart:
     outline: PtxOutline
     define: frozenset[str]
     declare: frozenset[str]
-    rename: Mapping[str, str]
+    rename: Mapping[str, str] = field(hash=False)
 
     @cached_property
     def held(self) -> frozenset[str]:
         """Every symbol that the part's text names."""
         symbols = self.outline.symbols
         return (self.define | self.declare).union(*(symbols[name].references for name in self.define))
+
+    def new_name(self, name: str) -> str:
+        """What other shards call the symbol."""
+        return self.rename.get(name, name)
 
     def is_local(self, name: str) -> bool:
         """Whether the name means nothing to other modules."""
@@ -79,6 +84,33 @@ class RenderedPtx:
     origins: tuple[PtxOrigin, ...] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class PtxShard:
+    """A shard of PTX. It becomes text when it is sent to a worker, so that the texts of all shards never are in memory
+    at once.
+
+    Attributes:
+        name: what messages call it.
+        parts: what it takes from each module.
+        exports: device functions that stay callable from outside.
+    """
+
+    name: str
+    parts: tuple[PtxPart, ...]
+    exports: frozenset[str]
+
+    def rendered(self) -> RenderedPtx:
+        return render_ptx(self.parts, self.exports)
+
+    @property
+    def text(self) -> str:
+        """The shard as a module of its own."""
+        return self.rendered().text
+
+    def __reduce__(self) -> tuple[type[Ptx], tuple[str, str]]:
+        return Ptx, (self.text, self.name)
+
+
 def render_ptx(parts: Sequence[PtxPart], exports: Set[str] = frozenset()) -> RenderedPtx:
     """Makes a module of parts of modules of one environment.
 
@@ -106,10 +138,11 @@ class _Shard:
     def __init__(self, parts: Sequence[PtxPart], exports: Set[str]) -> None:
         self._definer = _definers(parts)
         # ptxas needs no declaration of a variable after its definition, and warns of one before it.
-        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(n, p) is not p for n in p.held))
+        self.parts = sorted(parts, key=lambda p: sum(self._definer.get(p.new_name(n), p) is not p for n in p.held))
         self._exports = frozenset(exports) | _aliasees(parts, exports)
         self._known: set[str] = set()
-        self._taken = {p.rename.get(n, n) for p in parts for n in p.held if not p.is_local(n)}
+        self._defined: set[str] = set()
+        self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
@@ -121,7 +154,7 @@ class _Shard:
         names = self._new_names(part)
         for piece in part.outline.pieces_of(part.held):
             name = names.get(piece.symbol, piece.symbol)
-            statement = self._statement(part, piece, is_known=name in self._known)
+            statement = self._statement(part, piece, name)
             self._known.add(name)
             if statement:
                 statement = _renamed(statement, names)
@@ -155,16 +188,16 @@ class _Shard:
     def _free_name(self, name: str) -> str:
         return next(n for n in _numbered(name) if n not in self._taken)
 
-    def _statement(self, part: PtxPart, piece: Piece, *, is_known: bool) -> bytes:
+    def _statement(self, part: PtxPart, piece: Piece, new_name: str) -> bytes:
         """The statement as the shard needs it; empty when it does not.
 
         Args:
-            is_known: the shard has a declaration of the symbol already.
+            new_name: what the shard calls the symbol.
         """
-        name = piece.symbol
-        definer = part if part.is_local(name) else self._definer.get(name)
+        name, is_known = piece.symbol, new_name in self._known
+        definer = part if part.is_local(name) else self._definer.get(part.new_name(name))
         if piece.variable is not None:
-            return self._statement_of_variable(part, piece, definer, is_known=is_known)
+            return self._statement_of_variable(part, piece, definer, new_name)
         if definer is None:
             return b"" if is_known else _function(part, piece, piece.linkage)
         if (definer is not part) if piece.is_definition else is_known:
@@ -175,20 +208,20 @@ class _Shard:
         linkage = definer.outline.linkage(name) if stays_callable and not part.is_local(name) else "local"
         return self._relocated(part.outline, _function(part, piece, linkage))
 
-    def _statement_of_variable(self, part: PtxPart, piece: Piece, definer: PtxPart | None, *, is_known: bool) -> bytes:
-        name, variable = piece.symbol, piece.variable
-        assert variable is not None
-        if definer is part and piece.is_definition and name in part.define:
-            if variable.is_dynamic_shared_memory:
-                return b"" if is_known else _variable(part, piece, "extern")
-            if name in part.rename:
-                return _variable(part, piece, "visible")
-            return _variable(part, piece, "local" if variable.space == "shared" else piece.linkage)
-        if is_known:
-            return b""
+    def _statement_of_variable(self, part: PtxPart, piece: Piece, definer: PtxPart | None, new_name: str) -> bytes:
+        name = piece.symbol
+        is_known = new_name in self._known
         if definer is not None:
-            part, piece = definer, next(p for p in definer.outline.pieces_of([name]) if p.is_definition)
-        return _variable(part, piece, "extern")
+            is_definition = definer is part and piece.is_definition
+            if not is_definition:
+                piece = next(p for p in definer.outline.pieces_of([name]) if p.is_definition)
+            # What can stand anywhere is defined where it is first named: ptxas warns of a declaration in front of the
+            # definition, and refuses it in front of one of local shared memory.
+            if name in definer.define and (is_definition or not definer.outline.symbols[name].references):
+                is_defined = new_name in self._defined
+                self._defined.add(new_name)
+                return b"" if is_defined else _definition(definer, piece)
+        return b"" if is_known else _variable(definer or part, piece, "extern")
 
     def _relocated(self, outline: PtxOutline, statement: bytes) -> bytes:
         """The statement with the shard's numbers of source files and labels of function names."""
@@ -220,13 +253,14 @@ class _Shard:
 
 
 def _definers(parts: Sequence[PtxPart]) -> Mapping[str, PtxPart]:
-    """For each name that means the same to all modules and that one of them defines: the part whose definition counts,
-    in this shard or in another."""
+    """For each new name that means the same to all modules and that one of them defines: the part whose definition
+    counts, in this shard or in another."""
     found: dict[str, PtxPart] = {}
     for part in parts:
         for name in part.define | part.declare:
-            if not part.is_local(name) and (name not in found or _rank(part, name) > _rank(found[name], name)):
-                found[name] = part
+            new = part.new_name(name)
+            if not part.is_local(name) and (new not in found or _rank(part, name) > _rank(found[new], name)):
+                found[new] = part
     return found
 
 
@@ -246,6 +280,16 @@ def _aliasees(parts: Sequence[PtxPart], names: Set[str]) -> frozenset[str]:
 def _function(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:
     text = part.outline.text
     return _with_linkage(text[piece.start : piece.keyword], linkage) + text[piece.keyword : piece.end]
+
+
+def _definition(part: PtxPart, piece: Piece) -> bytes:
+    """The definition of a variable."""
+    assert piece.variable is not None
+    if piece.variable.is_dynamic_shared_memory:
+        return _variable(part, piece, "extern")
+    if piece.symbol in part.rename:
+        return _variable(part, piece, "visible")
+    return _variable(part, piece, "local" if piece.variable.space == "shared" else piece.linkage)
 
 
 def _variable(part: PtxPart, piece: Piece, linkage: Linkage) -> bytes:

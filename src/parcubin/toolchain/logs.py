@@ -15,6 +15,7 @@ from parcubin.errors import (
     DuplicateSymbolError,
     InternalCompilerError,
     LinkCheckError,
+    OutOfMemoryError,
     ParcubinError,
     PtxSyntaxError,
     PtxVersionError,
@@ -168,6 +169,9 @@ def supported_ptx_version(log: str) -> int | None:
     return int(match[1]) * 10 + int(match[2]) if match else None
 
 
+_CALLS_TOO_LARGE_FUNCTION = re.compile(r"[Ee]ntry function '[^']*' with max regcount of (\d+) calls function")
+
+
 def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = "") -> ParcubinError:
     """The error that a failed run's log describes.
 
@@ -215,6 +219,15 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
             supported=supported,
             log=log,
         )
+    if limits := [int(n) for n in _CALLS_TOO_LARGE_FUNCTION.findall(text)]:
+        return RegisterAllocationError(
+            f"{_subject(kernels, input_name)} cannot be compiled for {target}: functions use more registers than the "
+            f"launch bounds of the kernels that call them allow ({said}). Limit the registers to {min(limits)} "
+            "(--maxrregcount), or loosen the bounds.",
+            function_limit=min(limits),
+            kernels=kernels,
+            log=log,
+        )
     if re.search(r"Register allocation failed|Insufficient registers", text):
         return RegisterAllocationError(
             f"{_subject(kernels, input_name)} cannot be compiled for {target} within the register limit: {said}. "
@@ -238,6 +251,8 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
         return DuplicateSymbolError(f"Symbols are defined more than once: {what}.", kernels=kernels, log=log)
     if re.search(r"Size doesn't match|newer than toolkit|arch does not match", text):
         return LinkCheckError(f"{tool} refuses to link {input_name}: {said}.", kernels=kernels, log=log)
+    if is_out_of_memory(log):
+        return out_of_memory(_subject(kernels, input_name), tool=tool, said=said, kernels=kernels, log=log)
     if re.search(r"internal (compiler )?error|Internal error|died due to signal|Malformed \.debug_line|Assertion", log):
         return InternalCompilerError(
             f"{tool} failed internally on {_subject(kernels, input_name)}: {said}. Another way of splitting or another "
@@ -259,12 +274,39 @@ def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = 
     )
 
 
-def crash(log: str, *, tool: str, status: str, input_name: str, ptx: str = "") -> InternalCompilerError:
+def crash(log: str, *, tool: str, status: str, input_name: str, ptx: str = "") -> CompileError:
     """The error for a tool that was killed by a signal; arguments as of `failure`."""
     kernels = _kernels([], log, ptx)
+    if status == "SIGKILL" or is_out_of_memory(log):
+        return out_of_memory(_subject(kernels, input_name), tool=tool, said=status, kernels=kernels, log=log)
     return InternalCompilerError(
         f"{tool} crashed ({status}) on {_subject(kernels, input_name)}. Another way of splitting or another toolchain "
         "version may work.",
+        kernels=kernels,
+        log=log,
+    )
+
+
+def is_out_of_memory(log: str) -> bool:
+    """Whether a compiler's last words, or the dynamic linker's, are that it got no memory."""
+    return _OUT_OF_MEMORY.search(log) is not None
+
+
+def out_of_memory(
+    subject: str, *, tool: str, said: str, kernels: Sequence[str] = (), log: str = ""
+) -> OutOfMemoryError:
+    """The error for a compiler that got no memory, or that the system ended.
+
+    Args:
+        subject: what was compiled.
+        tool: what ran out of memory.
+        said: its own words, or the signal that ended it.
+        kernels: those at fault.
+        log: everything the tool said.
+    """
+    return OutOfMemoryError(
+        f"{tool} ran out of memory on {subject} ({said}). Make more memory available, or make the kernel smaller: less "
+        "unrolling and inlining.",
         kernels=kernels,
         log=log,
     )
@@ -280,6 +322,9 @@ def _function_at(ptx: str, line: int) -> str | None:
     return found[-1] if found else None
 
 
+_OUT_OF_MEMORY = re.compile(
+    r"\bout of memory\b|bad_alloc|\bmemory allocation fail|cannot allocate memory|failed to map segment", re.IGNORECASE
+)
 _PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$%][\w$]*)")
 _OTHER_TARGET = re.compile(
     r"SM version specified by \.target is higher than|with \.target '\w+' cannot be compiled (?:for|to)\b"

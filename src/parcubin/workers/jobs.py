@@ -7,20 +7,20 @@ import re
 import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.inspect.debug_strings import with_own_strings
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
 from parcubin.inspect.unresolved import unresolved_error, uses_of
-from parcubin.lower.interface import Llvm
 from parcubin.model import (
     Assembly,
     CompilationOptions,
     DeferredModule,
     DeviceLibrary,
     KernelInfo,
+    LlvmIr,
     Ptx,
     RelocatableKind,
     RelocatableModule,
@@ -28,12 +28,17 @@ from parcubin.model import (
     VariableInfo,
 )
 from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.link_order import largest_alignment_first
 from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
 from parcubin.timing import timed
+from parcubin.toolchain.logs import Diagnostic, warnings
+
+if TYPE_CHECKING:
+    from parcubin.lower.interface import Llvm
+    from parcubin.split.llvm_shard import LlvmPart
+    from parcubin.split.ptx_shard import PtxShard
 
 Module = Assembly | RelocatableModule | DeferredModule
-
-_NO_LIMIT = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class AskVersions:
     llvm: Llvm
 
     def run(self) -> tuple[int, str]:
-        latest = self.provider.latest_ptx_isa_version() if self.provider else _NO_LIMIT
+        latest = self.provider.latest_ptx_isa_version() if self.provider else sys.maxsize
         return self.llvm.newest_ptx_version(latest), self.llvm.identity
 
 
@@ -78,7 +83,7 @@ class Lowering:
     """LLVM IR to be lowered; see `lower.lowering.lower` for the fields."""
 
     llvm: Llvm
-    parts: tuple[tuple[str, str], ...] = field(repr=False)
+    parts: tuple[LlvmIr | LlvmPart, ...] = field(repr=False)
     target: Target
     options: CompilationOptions
     ptx_version: int
@@ -87,7 +92,8 @@ class Lowering:
 
     def arguments(self) -> dict[str, Any]:
         """The fields, as arguments of `lower`."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        parts = [(part.name, part.text) for part in self.parts]
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"parts": parts}
 
 
 @dataclass(frozen=True)
@@ -115,12 +121,12 @@ class CompileShard:
         provider: what compiles the PTX; None when PTX is all that is wanted.
         output: an assembly that stands alone, or a module to be linked.
         must_be_plain: why the module must be compiled with `-c`; None when its PTX decides.
-        sole_constants: no other shard of the link has constants, and this one is linked first.
+        sole_constants: this shard alone of the link defines constants, and it is linked first.
         other_pointers: other shards of the link handle function pointers.
     """
 
     name: str
-    source: Lowering | Ptx
+    source: Lowering | Ptx | PtxShard
     target: Target
     options: CompilationOptions
     provider: CompilationProvider | None
@@ -134,7 +140,7 @@ class CompileShard:
         ptx = self._ptx(seconds)
         summary = scan_ptx(ptx.text, self.name)
         if self.provider is None:
-            return ShardResult(ptx, summary, None, {}, {}, None, seconds)
+            return self._result(ptx, summary, None, seconds)
         why_plain = None
         with timed(seconds, "assemble"):
             module: Module
@@ -150,21 +156,45 @@ class CompileShard:
                     other_pointers=self.other_pointers,
                 )
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
-                text = _with_own_dynamic_shared_memory(ptx.text, summary) if why_plain else ptx.text
+                text = _with_own_dynamic_shared_memory(ptx.text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
+        return self._result(ptx, summary, module, seconds, why_plain)
+
+    def _result(
+        self,
+        ptx: Ptx,
+        summary: PtxSummary,
+        module: Module | None,
+        seconds: dict[str, float],
+        why_plain: str | None = None,
+    ) -> ShardResult:
         kernels: dict[str, KernelInfo] = {}
         variables: dict[str, VariableInfo] = {}
         if isinstance(module, Assembly):
             info = read_cubin(module.cubin, self.name)
             check_after_link(info, [k.name for k in summary.kernels], [])
             kernels, variables = info.kernels, info.variables
-        return ShardResult(ptx, summary, module, kernels, variables, why_plain, seconds)
+        helper_calls: dict[str, tuple[str, ...]] = {}
+        if isinstance(module, RelocatableModule) and module.kind is RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM:
+            helper_calls = read_cubin(module.cubin, self.name).helper_calls
+        log = module.log if isinstance(module, Assembly | RelocatableModule) else ""
+        return ShardResult(
+            ptx=ptx if isinstance(self.source, Lowering) else None,
+            summary=summary,
+            module=module,
+            warnings=tuple(warnings(log, ptx.text)),
+            helper_calls=helper_calls,
+            kernels=kernels,
+            variables=variables,
+            why_plain=why_plain,
+            seconds=seconds,
+        )
 
     def _ptx(self, seconds: dict[str, float]) -> Ptx:
-        if isinstance(self.source, Ptx):
-            return self.source
+        if not isinstance(self.source, Lowering):
+            return Ptx(self.source.text, self.source.name)
         from parcubin.lower.lowering import lower
 
         lowered = lower(**self.source.arguments(), name=self.name)
@@ -177,18 +207,22 @@ class ShardResult:
     """What became of a shard.
 
     Attributes:
-        ptx: its PTX.
+        ptx: its PTX; None when its source was PTX already.
         summary: what the PTX defines and refers to.
         module: the compiled module; None when PTX was all that was wanted.
+        warnings: what the compiler warned of.
+        helper_calls: of an extensible module: by kernel, the helper routines that it calls; see `CubinInfo`.
         kernels: resource usage of its kernels, from an assembly; empty for a module that must still be linked.
         variables: what the host can name in an assembly.
         why_plain: why the module was compiled with `-c`; None when it was not.
         seconds: CPU seconds by stage.
     """
 
-    ptx: Ptx
+    ptx: Ptx | None
     summary: PtxSummary
     module: Module | None
+    warnings: tuple[Diagnostic, ...]
+    helper_calls: dict[str, tuple[str, ...]]
     kernels: dict[str, KernelInfo]
     variables: dict[str, VariableInfo]
     why_plain: str | None
@@ -205,7 +239,7 @@ class LinkShards:
     """Links modules and checks that the result holds what it must.
 
     Attributes:
-        modules: in the order in which they are linked, then libraries.
+        modules: in the order in which they are linked if one is extensible, then libraries.
         kernels: what must be in the output.
         variables: likewise.
         relocatable: join them into one relocatable module instead of a loadable CUBIN.
@@ -223,12 +257,13 @@ class LinkShards:
         seconds: dict[str, float] = {}
         with timed(seconds, "link"):
             output: Assembly | RelocatableModule
+            inputs = largest_alignment_first(self.modules)
             if self.relocatable:
-                output = self.provider.link_to_relocatable_module(self.target, self.modules, self.options)
+                output = self.provider.link_to_relocatable_module(self.target, inputs, self.options)
             else:
-                output = self.provider.compile_and_link(self.target, self.modules, self.options)
+                output = self.provider.compile_and_link(self.target, inputs, self.options)
             cubin = output.cubin
-            modules = [m.cubin for m in self.modules if isinstance(m, RelocatableModule)]
+            modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
             if not self.relocatable and not any(isinstance(m, DeferredModule) for m in self.modules):
                 cubin = with_own_strings(cubin, modules)
             info = read_cubin(cubin, "the linked output")
@@ -254,8 +289,8 @@ class LinkResult:
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
-    """Gives dynamic shared memory names of the shard's own. Of two `-c` modules that call it alike and align it
-    differently, the linker takes the first's alignment for both."""
+    """Gives dynamic shared memory names of the shard's own. Of two plain modules that call it alike and align it
+    differently, the linker takes the first's alignment for both; and modules can be plain whatever is asked for."""
     names = [v.name for v in summary.variables if v.linkage == "extern" and v.space == "shared"]
     if not names:
         return text

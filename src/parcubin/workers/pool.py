@@ -1,70 +1,39 @@
-"""Worker processes on this machine."""
+"""Worker processes on this machine, and which job runs when."""
 
 from __future__ import annotations
 
 import contextlib
+import heapq
 import itertools
 import os
 import queue
-import re
+import select
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import threading
+import time
 import weakref
-from collections.abc import Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from parcubin.errors import InternalCompilerError, ParcubinError, ProcessCrashedError, WorkerError
-from parcubin.workers.process import Job, receive, send
+from parcubin.errors import ParcubinError, WorkerError
+from parcubin.workers.jobserver import Jobserver
+from parcubin.workers.machine import available_memory
+from parcubin.workers.memory import WORKER_BYTES, memory_in_use, predicted_memory
+from parcubin.workers.process import Job
+from parcubin.workers.worker import TimeLimit, Worker
 
 ResultT = TypeVar("ResultT")
 
-_LOG_TAIL = 8192
-_SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_FATAL = re.compile(r"(?:LLVM ERROR: |(?=Assertion ))(.*)")
-_FUNCTION_AT_FAULT = re.compile(r"^In function: (\S+)$", re.M)
-
-
 _CLOSED = "The compiler is closed."
+_SHARE_OF_AVAILABLE = 0.9
+"""Of the memory that is there, what is planned with."""
 
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = ()) -> ParcubinError:
-    """The error; the crash of a worker becomes that of the compiler that ran in it.
-
-    Args:
-        error: what a job failed with.
-        what: what was compiled.
-        kernels: those in it; if LLVM names the one at fault, that one is the error's.
-    """
-    if not isinstance(error, ProcessCrashedError) or error.signal in _SIGNALS_FROM_OUTSIDE:
-        return error
-    complaint = _FATAL.search(error.log)
-    function = _FUNCTION_AT_FAULT.search(error.log)
-    how = f" ({signal.Signals(error.signal).name})" if error.signal else ""
-    return InternalCompilerError(
-        f"The compiler crashed on {what}{how}" + (f": {complaint[1]}" if complaint else "."),
-        kernels=[function[1]] if function and function[1] in kernels else kernels,
-        log=error.log,
-    )
-
-
-@dataclass(order=True)
-class _Task:
-    priority: float
-    number: int
-    job: Job[Any] | None = field(compare=False)
-    future: Future[Any] = field(compare=False)
+_LOOK_AGAIN = 0.2
+"""Seconds after which a job that found no room tries again: others come and go on this machine, too."""
 
 
 class WorkerPool:
@@ -73,37 +42,46 @@ class WorkerPool:
     Workers are started with `python -m` and spoken to over pipes, never with `multiprocessing`: the host may be a
     script without a main guard, a notebook or a process with threads and a GPU context. They lead process groups of
     their own and die when the pool is closed, collected, or its process ends.
+
+    A job starts when a worker is free, there is memory for what it is predicted to take, and the jobserver, if there is
+    one, has a token for it. One job may always run.
     """
 
-    def __init__(self, size: int, *, llvmlite: bool = False) -> None:
-        """Starts `size` workers. With `llvmlite` they load it while the caller prepares the first jobs.
+    def __init__(
+        self,
+        size: int,
+        *,
+        max_memory: int | None = None,
+        nice: int = 0,
+        jobserver: Jobserver | None = None,
+        llvmlite: bool = False,
+    ) -> None:
+        """Starts workers.
 
-        Raises:
-            WorkerError: a worker cannot be started, or there is no folder for temporary files.
+        Args:
+            size: how many, at most.
+            max_memory: bytes that they and their compilers may take; None for what the machine has.
+            nice: what is added to their niceness.
+            jobserver: where a token is taken for each job.
+            llvmlite: whether they load it while the caller prepares the first jobs.
         """
         self.size = size
-        try:
-            temporary = tempfile.mkdtemp(prefix="parcubin-")
-        except OSError as error:
-            raise WorkerError(f"There is no folder for temporary files: {error.strerror or error}.") from None
-        self._state = _State(temporary, llvmlite)
+        self._state = _State(size, max_memory, nice, jobserver, llvmlite)
         self._finalizer = weakref.finalize(self, self._state.close)
-        try:
-            for _ in range(size):
-                self._state.add_worker()
-        except BaseException:
-            self.close()
-            raise
+        self._state.start()
 
-    def submit(self, job: Job[ResultT], cost: float = float("inf")) -> Future[ResultT]:
-        """Queues a job. Of the waiting jobs the costliest runs first; without a cost, before all others.
+    def group(self, total_timeout: float | None = None) -> JobGroup:
+        """A group for the jobs of one compile.
 
-        The future's exception is the `ParcubinError` that the job raised, or `ProcessCrashedError`.
-
-        Raises:
-            WorkerError: the pool is closed, or belongs to the process that this one was forked from.
+        Args:
+            total_timeout: seconds from now after which they are ended.
         """
-        return self._state.submit(job, cost)
+        deadline = None if total_timeout is None else time.monotonic() + total_timeout
+        return JobGroup(self._state, TimeLimit(None, deadline, total_timeout))
+
+    def submit(self, job: Job[ResultT]) -> JobFuture[ResultT]:
+        """Queues a job that belongs to no group; see `JobGroup.submit`."""
+        return self.group().submit(job)
 
     @property
     def closed(self) -> bool:
@@ -112,7 +90,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """Ends all workers at once. Waiting and running jobs fail. Closing twice is fine."""
-        self._finalizer()
+        self._state.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,150 +101,366 @@ class WorkerPool:
         self.close()
 
 
-class _State:
-    """What a pool and the threads that feed its workers share. It does not hold the pool, so that an unreferenced pool
-    is collected."""
+class JobFuture(Future[ResultT]):
+    """The result of a job, which is there at the group's deadline at the latest."""
 
-    def __init__(self, temporary: str, llvmlite: bool) -> None:
+    def __init__(self, limit: TimeLimit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def result(self, timeout: float | None = None) -> ResultT:
+        """The result. Without a timeout, the deadline is it.
+
+        Raises:
+            ParcubinError: what the job raised, `ProcessCrashedError`, or `CompilationTimeoutError`.
+        """
+        if timeout is not None:
+            return super().result(timeout)
+        with contextlib.suppress(TimeoutError):
+            return super().result(_seconds_until(self._limit.deadline))
+        if self.cancel():
+            raise self._limit.error()
+        return super().result()  # it runs, and is being ended
+
+
+@dataclass
+class _Task:
+    """A job on its way: waiting, running, or waiting for a second try."""
+
+    rank: tuple[bool, float, int]
+    job: Job[Any]
+    future: JobFuture[Any]
+    group: JobGroup
+    limit: TimeLimit
+    memory: float
+    is_second_try: bool = False
+    started: float = 0.0
+    had_company: bool = False
+
+    def __lt__(self, other: _Task) -> bool:
+        return self.rank < other.rank
+
+
+class JobGroup:
+    """The jobs of one compile: they have one deadline, and what happened to them is told together."""
+
+    def __init__(self, state: _State, limit: TimeLimit) -> None:
+        self._state = state
+        self._limit = limit
+        self._warnings: list[str] = []
+        self._use: list[tuple[float, float, int]] = []
+
+    def submit(
+        self, job: Job[ResultT], cost: float = float("inf"), *, size: float = 0, timeout: float | None = None
+    ) -> JobFuture[ResultT]:
+        """Queues a job.
+
+        Args:
+            job: the work.
+            cost: of the waiting jobs the costliest runs first; without a cost, before all others.
+            size: characters of the text that it works on, from which its memory is predicted.
+            timeout: seconds that it may take once it runs.
+
+        Raises:
+            WorkerError: the pool is closed, or belongs to the process that this one was forked from.
+        """
+        return self._state.submit(job, cost, size, self, replace(self._limit, seconds=timeout))
+
+    def completed(self, futures: Sequence[JobFuture[ResultT]]) -> Iterator[JobFuture[ResultT]]:
+        """The futures as they are completed; at the deadline, all that are left. None of them waits any longer."""
+        left = dict.fromkeys(futures)
+        try:
+            for future in as_completed(futures, timeout=_seconds_until(self._limit.deadline)):
+                assert isinstance(future, JobFuture)
+                del left[future]
+                yield future
+        except TimeoutError:
+            yield from left
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What happened to workers, each thing once."""
+        return tuple(dict.fromkeys(self._warnings))
+
+    @property
+    def peak_memory(self) -> int:
+        """Bytes that the workers and their compilers took at one time, at most: of jobs that ran at the same time the
+        peaks are added up."""
+        peak = current = 0
+        ends = [(end, -memory) for _, end, memory in self._use]
+        for _, change in sorted([(start, memory) for start, _, memory in self._use] + ends):
+            current += change
+            peak = max(peak, current)
+        return peak
+
+    def warn(self, message: str) -> None:
+        self._warnings.append(message)
+
+    def used(self, start: float, end: float, memory: int) -> None:
+        """Notes that a job took so many bytes from one `time.monotonic()` to another."""
+        self._use.append((start, end, memory))
+
+
+@dataclass(eq=False)
+class _Hand:
+    """A worker, the thread that uses it, and what it does.
+
+    Attributes:
+        memory: bytes that the worker takes while it has nothing to do.
+    """
+
+    worker: Worker
+    tasks: queue.SimpleQueue[_Task | None] = field(default_factory=queue.SimpleQueue)
+    thread: threading.Thread | None = None
+    task: _Task | None = None
+    memory: int = 0
+
+
+class _State:
+    """What a pool, the thread that starts jobs and the threads that use workers share. It does not hold the pool, so
+    that an unreferenced pool is collected."""
+
+    def __init__(
+        self, size: int, max_memory: int | None, nice: int, jobserver: Jobserver | None, llvmlite: bool
+    ) -> None:
         self.closed = False
-        self._temporary = temporary
+        self._size = size
+        self._max_memory = max_memory
+        self._nice = nice
+        self._jobserver = jobserver
         self._llvmlite = llvmlite
         self._owner = os.getpid()
-        self._lock = threading.Lock()
-        self._tasks: queue.PriorityQueue[_Task] = queue.PriorityQueue()
+        self._lock = threading.RLock()  # the garbage collector may close a pool at any point
         self._numbers = itertools.count()
-        self._workers: list[_Worker] = []
+        self._waiting: list[_Task] = []
+        self._hands: list[_Hand] = []
+        self._idle: list[_Hand] = []
+        self._failure = WorkerError(_CLOSED)
+        self._change = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._thread = threading.Thread(target=self._live, name="parcubin-pool", daemon=True)
 
-    def add_worker(self) -> None:
-        worker = _Worker(self._temporary, self._llvmlite)
-        self._workers.append(worker)
-        threading.Thread(target=self._serve, args=(worker,), name="parcubin-worker", daemon=True).start()
+    def __del__(self) -> None:
+        os.close(self._change)
 
-    def submit(self, job: Job[ResultT], cost: float) -> Future[ResultT]:
-        future: Future[ResultT] = Future()
+    def start(self) -> None:
+        _states.add(self)
+        self._thread.start()
+
+    def submit(
+        self, job: Job[ResultT], cost: float, size: float, group: JobGroup, limit: TimeLimit
+    ) -> JobFuture[ResultT]:
         if os.getpid() != self._owner:
             raise WorkerError(
                 "This compiler belongs to the process that this one was forked from. Make a new one here."
             )
+        future: JobFuture[ResultT] = JobFuture(limit)
         with self._lock:
             if self.closed:
-                raise WorkerError(_CLOSED)
-            self._tasks.put(_Task(-cost, next(self._numbers), job, future))
+                raise self._failure
+            rank = (True, -cost, next(self._numbers))
+            heapq.heappush(self._waiting, _Task(rank, job, future, group, limit, predicted_memory(size)))
+        self._wake()
         return future
 
     def close(self) -> None:
         if os.getpid() != self._owner:
             return
+        self.closed = True
+        self._wake()
+        if self._thread.ident is not None and threading.current_thread() not in self._threads():
+            self._thread.join()
+
+    def disown(self) -> None:
+        """Lets go of the pipes in a forked process, so that workers see when their parent is gone."""
+        for hand in self._hands:
+            hand.worker.disown()
+
+    def _threads(self) -> list[threading.Thread]:
+        return [self._thread, *(hand.thread for hand in self._hands if hand.thread is not None)]
+
+    def _wake(self) -> None:
+        os.eventfd_write(self._change, 1)
+
+    def _live(self) -> None:
+        """Makes everything, starts jobs, and removes everything, in a thread of its own, which no Ctrl-C interrupts."""
+        try:
+            temporary = tempfile.mkdtemp(prefix="parcubin-")
+        except OSError as error:
+            self._failure = WorkerError(f"There is no folder for temporary files: {error.strerror or error}.")
+            self._end()
+            return
+        try:
+            self._hands = [_Hand(Worker(temporary, self._nice, llvmlite=self._llvmlite)) for _ in range(self._size)]
+            self._idle = self._hands[::-1]
+            for hand in self._hands[: self._first_workers()]:
+                self._give_thread(hand)
+            while not self.closed:
+                self._wait(*self._start_jobs())
+        finally:
+            self._end()
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _first_workers(self) -> int:
+        """How many to start before there is work: under a jobserver, no more than one may do anything."""
+        if self._jobserver is not None:
+            return 1
+        room = min(available_memory() * _SHARE_OF_AVAILABLE, self._max_memory or float("inf"))
+        return max(1, min(self._size, int(room / WORKER_BYTES)))
+
+    def _give_thread(self, hand: _Hand) -> None:
+        hand.thread = threading.Thread(target=self._serve, args=(hand,), name="parcubin-worker", daemon=True)
+        hand.thread.start()
+
+    def _start_jobs(self) -> tuple[float | None, bool]:
+        """Starts what can start.
+
+        Returns:
+            After how many seconds to look again if nothing changes, and whether only a token is missing.
+        """
+        with self._lock:
+            while self._waiting and self._idle and not self.closed:
+                task = self._waiting[0]
+                if not self._is_wanted(task):
+                    heapq.heappop(self._waiting)
+                    continue
+                if not self._has_memory_for(task):
+                    return _LOOK_AGAIN, False
+                if self._jobserver is not None and not self._jobserver.acquire():
+                    return _LOOK_AGAIN, True
+                heapq.heappop(self._waiting)
+                if not task.is_second_try and not task.future.set_running_or_notify_cancel():
+                    self._release_token()
+                    continue
+                self._start_job(task, self._idle.pop())
+        return None, False
+
+    def _is_wanted(self, task: _Task) -> bool:
+        if task.future.cancelled():
+            task.future.set_running_or_notify_cancel()
+            return False
+        if task.limit.deadline is None or time.monotonic() < task.limit.deadline:
+            return True
+        if task.is_second_try or task.future.set_running_or_notify_cancel():
+            task.future.set_exception(task.limit.error())
+        return False
+
+    def _start_job(self, task: _Task, hand: _Hand) -> None:
+        company = [h.task for h in self._hands if h.task is not None]
+        for other in company:
+            other.had_company = True
+        task.had_company = bool(company)
+        hand.task = task
+        hand.tasks.put(task)
+        if hand.thread is None:
+            self._give_thread(hand)
+
+    def _has_memory_for(self, task: _Task) -> bool:
+        running = [(h, h.task) for h in self._hands if h.task is not None]
+        if not running:
+            return True
+        needed = task.memory - self._idle[-1].memory
+        predicted = sum(t.memory for _, t in running)
+        if self._max_memory is not None:
+            idle = sum(h.memory for h in self._idle)
+            if predicted + idle + needed > self._max_memory:
+                return False
+        available = available_memory() * _SHARE_OF_AVAILABLE
+        if predicted + needed <= available:
+            return True
+        in_use = [(memory_in_use(h.worker.pid) if h.worker.pid else 0) for h, _ in running]
+        growth = sum(max(0, t.memory - used) for (_, t), used in zip(running, in_use, strict=True))
+        return growth + needed <= available
+
+    def _wait(self, seconds: float | None, for_token: bool) -> None:
+        poll = select.poll()
+        poll.register(self._change, select.POLLIN)
+        if for_token and self._jobserver is not None:
+            poll.register(self._jobserver, select.POLLIN)
+        poll.poll(None if seconds is None else seconds * 1000)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._change)
+
+    def _serve(self, hand: _Hand) -> None:
+        """Uses one worker, in a thread of its own."""
+        while True:
+            with contextlib.suppress(WorkerError):  # the job will say it
+                hand.worker.start()
+            task = hand.tasks.get()
+            if task is None:
+                break
+            value, error = self._run(hand.worker, task)
+            again = error is not None and self._is_worth_a_second_try(task, error)
+            pid = hand.worker.pid
+            with self._lock:
+                hand.memory = memory_in_use(pid) if pid else 0
+                hand.task = None
+                self._idle.append(hand)
+                if again:
+                    task.is_second_try, task.memory, task.rank = True, float("inf"), (False, *task.rank[1:])
+                    heapq.heappush(self._waiting, task)
+            self._release_token()
+            self._wake()
+            if again:
+                continue
+            if error is None:
+                task.future.set_result(value)
+            else:
+                task.future.set_exception(error)
+        hand.worker.stop()
+
+    def _run(self, worker: Worker, task: _Task) -> tuple[Any, ParcubinError | None]:
+        start = time.monotonic()
+        if crash := worker.died():
+            task.group.warn(f"{crash.message} It had nothing to do, and another one was started.")
+        try:
+            outcome = worker.run(task.job, task.limit)
+        except ParcubinError as error:
+            return None, self._failure if self.closed else error
+        except BaseException as error:
+            return None, WorkerError(f"A worker could not be used: {error!r}.")
+        task.group.used(start, time.monotonic(), outcome.memory)
+        return outcome.value, outcome.error
+
+    def _is_worth_a_second_try(self, task: _Task, error: ParcubinError) -> bool:
+        """Whether a job may succeed now that did not before: when its worker was ended by somebody else, or when it ran
+        out of memory while others ran. It is tried alone, and once."""
+        from parcubin.workers.failures import is_from_outside, is_shortage_of_memory
+
+        worth = is_from_outside(error) or (task.had_company and is_shortage_of_memory(error))
+        if not worth or task.is_second_try or self.closed:
+            return False
+        what = getattr(task.job, "name", "A job")
+        task.group.warn(f"{what} is tried a second time, because the first failed: {error.message}")
+        return True
+
+    def _release_token(self) -> None:
+        if self._jobserver is not None:
+            self._jobserver.release()
+
+    def _end(self) -> None:
         with self._lock:
             self.closed = True
-            waiting = self._take_all()
-            for _ in self._workers:
-                self._tasks.put(_Task(0, next(self._numbers), None, Future()))
-        for task in waiting:
-            if task.future.set_running_or_notify_cancel():
-                task.future.set_exception(WorkerError(_CLOSED))
-        for worker in self._workers:
-            worker.stop()
-        shutil.rmtree(self._temporary, ignore_errors=True)
-
-    def _take_all(self) -> list[_Task]:
-        tasks = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                tasks.append(self._tasks.get_nowait())
-        return tasks
-
-    def _serve(self, worker: _Worker) -> None:
-        """Feeds one worker, in a thread of its own."""
-        while (task := self._tasks.get()).job is not None:
-            if not task.future.set_running_or_notify_cancel():
-                continue
-            try:
-                result = worker.run(task.job)
-            except ParcubinError as error:
-                task.future.set_exception(WorkerError(_CLOSED) if self.closed else error)
-            except BaseException as error:
-                task.future.set_exception(WorkerError(f"A worker could not be used: {error!r}."))
-            else:
-                task.future.set_result(result)
+        for hand in self._hands:
+            hand.worker.kill()
+            hand.tasks.put(None)
+        for hand in self._hands:
+            if hand.thread is not None:
+                hand.thread.join()
+        for task in self._waiting:
+            if task.is_second_try or task.future.set_running_or_notify_cancel():
+                task.future.set_exception(self._failure)
 
 
-class _Worker:
-    """One worker process, restarted after it died."""
+_states: weakref.WeakSet[_State] = weakref.WeakSet()
 
-    def __init__(self, temporary: str, llvmlite: bool) -> None:
-        self._arguments = [temporary, *(["llvmlite"] if llvmlite else [])]
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
-        self._start()
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._stopped:
-                raise WorkerError(_CLOSED)
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-            try:
-                self._stderr = os.memfd_create("parcubin-worker")
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "parcubin.workers.process", *self._arguments],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._stderr,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise WorkerError(f"A worker process cannot be started: {error.strerror or error}.") from None
+def _disown_all() -> None:
+    for state in list(_states):
+        state.disown()
 
-    def run(self, job: Job[Any]) -> Any:
-        if self._process is not None and self._process.poll() is not None:
-            self._crash(self._process)  # it died while it was idle
-        if self._process is None:
-            self._start()
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            send(process.stdin, job)
-            succeeded, value = receive(process.stdout)
-        except (EOFError, OSError):
-            raise self._crash(process) from None
-        if not succeeded:
-            raise value
-        return value
 
-    def _crash(self, process: subprocess.Popen[bytes]) -> ProcessCrashedError:
-        with self._lock:
-            if self._process is not process:  # `stop` has it, and closes what belongs to it
-                return ProcessCrashedError(_CLOSED, signal=None, log="")
-            self._process = None
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # its children too
-        status = process.wait()
-        size = os.fstat(self._stderr).st_size
-        log = os.pread(self._stderr, _LOG_TAIL, max(0, size - _LOG_TAIL)).decode(errors="replace").strip()
-        self._release(process)
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with status {status}"
-        return ProcessCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
+os.register_at_fork(after_in_child=_disown_all)
 
-    def stop(self) -> None:
-        """Kills the process and its children."""
-        with self._lock:
-            self._stopped = True
-            process, self._process = self._process, None
-        if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            self._release(process)
 
-    def _release(self, process: subprocess.Popen[bytes]) -> None:
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        with contextlib.suppress(OSError):
-            os.close(self._stderr)
+def _seconds_until(deadline: float | None) -> float | None:
+    return None if deadline is None else max(0.0, deadline - time.monotonic())

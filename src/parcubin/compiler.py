@@ -1,0 +1,299 @@
+"""`Compiler`, which keeps the workers, and `compile`.
+
+What is imported here is what starts the workers; the rest is imported while they start.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from parcubin.configuration import read_configuration
+from parcubin.errors import UsageError
+from parcubin.model import CompilationOptions, Emit, Target
+from parcubin.toolchain.llvm_tools import folders
+from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
+from parcubin.workers.machine import available_cores
+from parcubin.workers.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from parcubin.configuration import ToolPaths
+    from parcubin.lower.interface import Llvm
+    from parcubin.pipeline import Build
+    from parcubin.program import Program, WrittenShard
+    from parcubin.providers.interface import CompilationProvider
+    from parcubin.providers.selection import Selection
+    from parcubin.report.progress import ProgressCallback
+    from parcubin.sources import Input
+
+
+def compile(  # noqa: A001 - what it does
+    inputs: Input | list[Input] | tuple[Input, ...],
+    target: str | Target,
+    *,
+    options: CompilationOptions | None = None,
+    output: Emit = "bundle",
+    jobs: int | None = None,
+    provider: str = "auto",
+    llvm: str | PathLike[str] = "auto",
+    keep_going: bool = False,
+    timeout: float | None = None,
+    total_timeout: float | None = None,
+    max_memory: int | None = None,
+) -> Program:
+    """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
+
+    Args:
+        inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
+            modules.
+        target: `"sm_90a"`.
+        options: what reaches the compilers.
+        output: see `Compiler.compile`.
+        jobs: worker processes; as many as cores by default.
+        provider: the compilation provider; `"auto"` takes the best that the machine has.
+        llvm: see `Compiler`.
+        keep_going: see `Compiler.compile`.
+        timeout: see `Compiler.compile`.
+        total_timeout: see `Compiler.compile`.
+        max_memory: see `Compiler`.
+
+    Raises:
+        ParcubinError: see `parcubin.errors`.
+    """
+    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory) as compiler:
+        return compiler.compile(
+            inputs,
+            options=options,
+            output=output,
+            keep_going=keep_going,
+            timeout=timeout,
+            total_timeout=total_timeout,
+        )
+
+
+class Compiler:
+    """Compiles programs, keeping its worker processes between them. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        target: str | Target,
+        *,
+        jobs: int | None = None,
+        provider: str = "auto",
+        llvm: str | PathLike[str] = "auto",
+        paths: ToolPaths | None = None,
+        force: bool = False,
+        driver: str | None = None,
+        progress: ProgressCallback | None = None,
+        max_memory: int | None = None,
+        nice: int = 0,
+    ) -> None:
+        """Starts the workers.
+
+        Args:
+            target: `"sm_90a"`.
+            jobs: worker processes; by default as many as this process may use cores. The output does not depend on it.
+                Under GNU make, each of its jobs takes a token of make's jobserver.
+            provider: the compilation provider; `"auto"` takes the best that the machine has.
+            llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
+                `"auto"` takes such tools where the machine has them, else llvmlite.
+            paths: explicit paths of tools.
+            force: use toolchain versions with known faults all the same.
+            driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
+            progress: called, from the thread that compiles, with each step forward.
+            max_memory: bytes that the workers and their compilers may take together; by default what the machine, or
+                this process's control group, has. Fewer jobs run at a time where more would not fit. One always runs.
+            nice: what is added to the niceness of the workers.
+
+        Raises:
+            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory` or `nice` is
+                not positive.
+        """
+        self.target = target if isinstance(target, Target) else Target(target)
+        if jobs is not None and jobs < 1:
+            raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
+        if max_memory is not None and max_memory < 1:
+            raise UsageError(f"The memory for the workers is at least 1 byte, not {max_memory}.")
+        if nice < 0:
+            raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
+        self._provider = provider
+        self._requested_llvm = llvm
+        self._paths = paths
+        self._force = force
+        self._driver = driver
+        self._driver_release = _release(driver) if driver else None
+        self._progress = progress
+        self._max_memory = max_memory
+        self._nice = nice
+        self._warnings: tuple[str, ...] = ()
+        # What is asked once, so that a small program costs little more than its compiler.
+        self._selections: dict[Emit, Selection] = {}
+        self._versions: dict[CompilationProvider | None, tuple[int, str]] = {}
+        tokens = None
+        try:
+            tokens = jobserver()
+        except JobserverUnavailableError as error:
+            if jobs is None:
+                jobs, self._warnings = 1, (error.message,)
+        self._pool = WorkerPool(
+            jobs or available_cores(),
+            max_memory=max_memory,
+            nice=nice,
+            jobserver=tokens,
+            llvmlite=_is_llvmlite_likely(llvm),
+        )
+
+    def compile(
+        self,
+        inputs: Input | list[Input] | tuple[Input, ...],
+        *,
+        options: CompilationOptions | None = None,
+        output: Emit = "bundle",
+        keep_going: bool = False,
+        split: bool = True,
+        keep: str | PathLike[str] | None = None,
+        timeout: float | None = None,
+        total_timeout: float | None = None,
+    ) -> Program:
+        """Compiles one program.
+
+        Args:
+            inputs: one input or several, which make one program: paths, `bytes`, `str` with the text itself, llvmlite
+                modules.
+            options: what reaches the compilers.
+            output: "bundle": CUBINs that need no link, as good as a whole-program compile. "cubin": one linked CUBIN.
+                "relocatable": one CUBIN that can be linked further. "ptx": only lowered.
+            keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
+            split: False compiles the program as a whole.
+            keep: a folder for every shard's PTX, module and log.
+            timeout: seconds that one shard may take. A shard that takes longer is ended and its kernels are compiled
+                apart, so that those at fault are found; then it is a failure as any other.
+            total_timeout: seconds that the whole compile may take. What is not compiled then fails; with `keep_going`
+                the rest is the program.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        if output not in get_args(Emit):
+            raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(get_args(Emit))}.")
+        for limit in (timeout, total_timeout):
+            if limit is not None and not limit > 0:
+                raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        build = self._build(
+            inputs,
+            options or CompilationOptions(),
+            keep_going=keep_going,
+            split=split,
+            keep=Path(keep) if keep is not None else None,
+            timeout=timeout,
+            total_timeout=total_timeout,
+        )
+        return build.run(output)
+
+    def _build(
+        self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions, **settings: Any
+    ) -> Build:
+        from parcubin.pipeline import Build
+
+        return Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options, **settings)
+
+    def split(
+        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
+    ) -> tuple[WrittenShard, ...]:
+        """The shards of a program, as text, in the order in which they are linked.
+
+        Args:
+            inputs: as for `compile`.
+            output: what the plan is for.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        return self._build(inputs, CompilationOptions()).split_only(output)
+
+    def close(self) -> None:
+        """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._pool.closed
+
+    def reopened(self) -> Compiler:
+        """A new compiler with the same settings."""
+        return Compiler(
+            self.target,
+            jobs=self._pool.size,
+            provider=self._provider,
+            llvm=self._requested_llvm,
+            paths=self._paths,
+            force=self._force,
+            driver=self._driver,
+            progress=self._progress,
+            max_memory=self._max_memory,
+            nice=self._nice,
+        )
+
+    def select_provider(self, output: Emit) -> Selection | None:
+        """The provider for an output and why it was chosen; None for PTX, which needs none. It is chosen once.
+
+        Raises:
+            ToolchainError: nothing fits.
+            UsageError: PTX was to be held to a driver.
+        """
+        if output == "ptx":
+            if self._driver:
+                raise UsageError("PTX has no driver to be held to: compile to a CUBIN, or leave the driver out.")
+            return None
+        from parcubin.providers.selection import select
+
+        if output not in self._selections:
+            self._selections[output] = select(
+                self._provider,
+                needs_link=output != "bundle",
+                needs_relocatable_output=output == "relocatable",
+                target=self.target,
+                paths=self._paths,
+                force=self._force,
+                driver=self._driver_release,
+            )
+        return self._selections[output]
+
+    @cached_property
+    def _llvm(self) -> Llvm:
+        """What lowers. It is chosen once, while the workers start."""
+        from parcubin.lower.selection import select_llvm
+
+        return select_llvm(self._requested_llvm, target=self.target).llvm
+
+    @cached_property
+    def _libdevice(self) -> Path | None:
+        from parcubin.toolchain.locate import find_libdevice
+
+        found = find_libdevice()
+        return Path(found.path) if found else None
+
+
+def _is_llvmlite_likely(requested: str | PathLike[str]) -> bool:
+    """Whether workers should load llvmlite before it is known what lowers, which takes some processes to find out."""
+    if requested == "auto":
+        requested = read_configuration().llvm
+    return requested == "llvmlite" or (requested == "auto" and next(folders(), None) is None)
+
+
+def _release(text: str) -> tuple[int, int]:
+    from parcubin.toolchain.driver import parse_release
+
+    return parse_release(text)
