@@ -16,7 +16,13 @@ import pytest
 from cuda.pathfinder import find_bitcode_lib
 
 import parcubin
-from parcubin.errors import InternalCompilerError, OutOfMemoryError, ParcubinError, ToolchainError
+from parcubin.errors import (
+    CompilationTimeoutError,
+    InternalCompilerError,
+    OutOfMemoryError,
+    ParcubinError,
+    ToolchainError,
+)
 from parcubin.lower.external import ExternalLlvm
 from parcubin.lower.lowering import lower
 from parcubin.model import CompilationOptions, Target
@@ -73,6 +79,15 @@ def test_being_killed_twice_is_taken_for_a_lack_of_memory(tmp_path: Path) -> Non
         compiled(folder, module(kernel("k")))
     assert caught.value.kernels == ("k",)
     assert (tmp_path / "runs").read_text() == "\n\n"
+
+
+def test_a_hang_hits_the_time_limit(tmp_path: Path) -> None:
+    folder = install(tmp_path / "llvm", opt=f"echo $$ > {tmp_path}/pid; exec sleep 1000")
+    with parcubin.Compiler("sm_80", jobs=1, llvm=folder) as compiler:
+        with pytest.raises(CompilationTimeoutError) as caught:
+            compiler.compile(module(kernel("k")), output="ptx", timeout=1)
+        assert caught.value.kernels == ("k",)
+        wait_until(lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
 def test_it_ends_with_the_compiler(tmp_path: Path) -> None:
