@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 import parcubin
+from parcubin.lower.selection import select_llvm
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench-results"
@@ -105,10 +106,10 @@ class Row:
     missing: int
 
 
-def contenders(jobs: int) -> tuple[Contender, ...]:
+def contenders(jobs: int, llvm: str) -> tuple[Contender, ...]:
     serial = (sys.executable, str(ROOT / "benchmarks" / "serial.py"))
     parcubin = (sys.executable, "-m", "parcubin", "compile")
-    shared = ("-j", str(jobs), "--quiet", "--json")
+    shared = ("-j", str(jobs), "--llvm", llvm, "--quiet", "--json")
     return (
         Contender(BASELINE, serial, "serial.cubin"),
         Contender("serial, ptxas split", serial, "split.cubin", (f"--split-compile={jobs}",)),
@@ -212,7 +213,7 @@ def summarize(
     )
 
 
-def machine(jobs: int) -> dict[str, str]:
+def machine(jobs: int, llvm: str) -> dict[str, str]:
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     ptxas = subprocess.run(
@@ -226,6 +227,7 @@ def machine(jobs: int) -> dict[str, str]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "llvmlite": version("llvmlite"),
+        "parcubin lowers with": select_llvm(llvm).decisions[-1].candidate,
         "ptxas": ptxas.stdout.strip().splitlines()[-1],
         "parcubin": parcubin.__version__,
     }
@@ -297,16 +299,24 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--quick", action="store_const", const=1, dest="repetitions", help="one repetition")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
+    parser.add_argument(
+        "--llvm",
+        default="llvmlite",
+        metavar="DIR",
+        help="the LLVM that parcubin lowers with; default: llvmlite, as the baseline does",
+    )
     parser.add_argument("--readme", action="store_true", help="also print the table as the README has it")
     arguments = parser.parse_args()
 
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    described = machine(arguments.jobs)
+    described = machine(arguments.jobs, arguments.llvm)
     runs: dict[str, list[Run]] = {}
     rows: list[Row] = []
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
-            runs[case.file], case_rows = run_case(case, contenders(arguments.jobs), arguments.repetitions, Path(folder))
+            runs[case.file], case_rows = run_case(
+                case, contenders(arguments.jobs, arguments.llvm), arguments.repetitions, Path(folder)
+            )
             rows += case_rows
 
     print_table(rows, described)

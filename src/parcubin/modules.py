@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from parcubin.errors import InputError, ParcubinError
+from parcubin.lower.interface import Llvm
 from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
@@ -71,12 +72,13 @@ class Modules:
         )
 
 
-def read_modules(sources: Sequence[Source], pool: JobGroup, *, debug_info: bool) -> Modules:
+def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug_info: bool) -> Modules:
     """Takes all sources apart. LLVM IR that is not in printed form is parsed and printed by the workers.
 
     Args:
         sources: the inputs.
         pool: the workers.
+        llvm: what parses and prints there.
         debug_info: whether the modules will be compiled with full debug info.
     """
     outlines: dict[int, LlvmOutline | PtxOutline] = {}
@@ -88,12 +90,12 @@ def read_modules(sources: Sequence[Source], pool: JobGroup, *, debug_info: bool)
                 source.check_encoding()
                 outlines[number] = outline_ptx(source.data, source.name, debug_info=debug_info)
             elif source.kind is SourceKind.LLVM_BITCODE:
-                printed[number] = pool.submit(PrintModule(source.data, source.name), size=len(source.data))
+                printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
             else:
                 try:
                     outlines[number] = _outline_llvm_ir(source, source.text())
                 except NotInPrintedFormError:
-                    printed[number] = pool.submit(PrintModule(source.data, source.name), size=len(source.data))
+                    printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
         except ParcubinError as error:
             failures.append(error)
     for number, future in printed.items():
@@ -146,10 +148,10 @@ def _without_ambiguous_names(
     return outline.with_other_names(others) if others else outline
 
 
-def unparsable(modules: Iterable[Module], pool: JobGroup) -> dict[Module, InputError]:
+def unparsable(modules: Iterable[Module], pool: JobGroup, llvm: Llvm) -> dict[Module, InputError]:
     """Those modules of LLVM IR that LLVM cannot parse, with the error, which names the line of the source."""
     checks = {
-        module: pool.submit(PrintModule(module.source.data, module.source.name), size=len(module.source.data))
+        module: pool.submit(PrintModule(module.source.data, module.source.name, llvm), size=len(module.source.data))
         for module in modules
         if isinstance(module.outline, LlvmOutline)
     }

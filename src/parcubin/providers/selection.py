@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from parcubin.configuration import Configuration, ToolPaths, read_configuration
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import Target
+from parcubin.toolchain.decision import Decision
 from parcubin.toolchain.driver import DriverVersion, can_load, usable_driver
 from parcubin.toolchain.known_issues import known_issues
 from parcubin.toolchain.locate import Component, find_all
@@ -35,7 +36,6 @@ PROVIDER_NAMES = (
 )
 
 ToolName = Literal["ptxas", "nvlink", "nvJitLink", "nvptxcompiler"]
-Verdict = Literal["chosen", "usable", "rejected"]
 
 _PROVIDER_OF_TOOL: dict[ToolName, str] = {
     "ptxas": "subprocess",
@@ -43,24 +43,6 @@ _PROVIDER_OF_TOOL: dict[ToolName, str] = {
     "nvJitLink": "nvjitlink",
     "nvptxcompiler": "nvptxcompiler",
 }
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One candidate and what became of it.
-
-    Attributes:
-        candidate: a tool with its path, or a provider.
-        verdict: a tool is "usable" or "rejected", a provider "chosen" or "rejected".
-        reason: why.
-    """
-
-    candidate: str
-    verdict: Verdict
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.candidate}: {self.verdict}, {self.reason}"
 
 
 @dataclass(frozen=True)

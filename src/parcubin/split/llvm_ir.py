@@ -25,7 +25,7 @@ from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 
 __all__ = ["LlvmOutline", "NotInPrintedFormError", "outline_llvm_ir"]
 
-_FUNCTION_HEADER = re.compile(
+FUNCTION_HEADER = re.compile(
     rf"(?:define|declare)(?: ![-\w$.\\]+ !\d+)*"
     rf"(?P<words>(?: (?:{LINKAGES}|dso_local|dso_preemptable|default|hidden|protected|dllimport|dllexport))*)"
     rf'(?P<kernel> (?:ptx_kernel|cc ?71)\b)?(?:[^\n"@]++|"[^"\n]*+")*+@(?P<name>{NAME})\(',
@@ -192,7 +192,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
             raise NotInPrintedFormError(line[:120])
         symbols[global_name] = _global(Global.parse(line), entity, for_host)
     for function in module.functions:
-        header = _FUNCTION_HEADER.match(function)
+        header = FUNCTION_HEADER.match(function)
         if header is None or header["name"] in symbols:
             raise NotInPrintedFormError(function.split("\n", 1)[0][:120])
         entity = entities[header["name"]] = tokenize(function)

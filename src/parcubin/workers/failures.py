@@ -1,4 +1,4 @@
-"""What the death of a worker says about the compiler that ran in it."""
+"""What the death of a worker, or of a process that it started, says about the compiler that ran in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FUNCTION_AT_FAULT = re.compile(r"^In function: (\S+)$", re.M)
 
 
 def is_from_outside(error: ParcubinError) -> bool:
-    """Whether a worker died because somebody, or the system, ended it."""
+    """Whether a process died because somebody, or the system, ended it."""
     return isinstance(error, ProcessCrashedError) and error.signal in _SIGNALS_FROM_OUTSIDE
 
 
@@ -33,7 +33,7 @@ def is_shortage_of_memory(error: ParcubinError) -> bool:
 
 
 def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = ()) -> ParcubinError:
-    """The error; the crash of a worker becomes that of the compiler that ran in it, and a time limit names what hit it.
+    """The error; the crash of a process becomes that of the compiler in it, and a time limit names what hit it.
 
     Args:
         error: what a job failed with.

@@ -70,15 +70,15 @@ class Worker:
     One thread uses it; another one may `kill` it.
     """
 
-    def __init__(self, temporary: str, nice: int) -> None:
+    def __init__(self, temporary: str, nice: int, *, llvmlite: bool) -> None:
         """Makes a worker that is not started yet.
 
         Args:
             temporary: a folder for its temporary files.
             nice: what is added to its niceness.
+            llvmlite: whether it loads llvmlite before the first job.
         """
-        self._temporary = temporary
-        self._nice = nice
+        self._arguments = [temporary, str(nice), *(["llvmlite"] if llvmlite else [])]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
@@ -98,7 +98,7 @@ class Worker:
             WorkerError: it cannot be started.
         """
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        command = [sys.executable, "-P", "-m", "parcubin.workers.process", self._temporary, str(self._nice)]
+        command = [sys.executable, "-P", "-m", "parcubin.workers.process", *self._arguments]
         with self._lock:
             if self._process is not None:
                 return
