@@ -16,6 +16,7 @@ from parcubin.model import CompilationOptions, Emit
 from tests.cuda_tools import cuda_tool
 from tests.inspect.cuda_tools import Tools
 from tests.split.ptx_samples import CALL, CALL_POINTER, function, kernel, module, prototype
+from tests.split.samples import HEADER, load, store
 
 ARCH = "sm_90"
 READ, ADD = "ld.global.u32 %r1, [{0}];", "ld.global.u32 %r1, [{0}]; add.u32 %r1, %r1, 5; st.global.u32 [{0}], %r1;"
@@ -174,6 +175,27 @@ def test_variable_that_the_host_may_name(compiled: Compile) -> None:
     assert definitions(read_cubin(linked.cubin)) == {(n, "global"): 1 for n in ("k1", "k2", "v")}
     assert bundle.variables == linked.variables
     assert linked.variables["v"].size == 12
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("format_", ["LLVM IR", "PTX"])
+def test_variable_that_is_called_like_one_of_the_host(compiled: Compile, format_: str) -> None:
+    """It is in another CUBIN of the bundle, in which the driver would find it."""
+    if format_ == "PTX":
+        first = module(".visible .global .align 4 .u32 v = 7;\n", kernel("a", READ.format("v")))
+        second = module(".global .align 4 .u32 v[9];\n", kernel("b", ADD.format("v")))
+    else:
+        first = HEADER + "@v = addrspace(1) global i32 7\n" + load("a", "@v")
+        second = (
+            HEADER
+            + "@v = internal addrspace(1) global [9 x i32] zeroinitializer\n"
+            + store("b", "@v")
+            + load("c", "@v")
+        )
+    program = compiled(first, second)
+    assert len(program.assemblies) == 2
+    holders = [info for image in images(program) if "v" in (info := read_cubin(image)).variables]
+    assert [holder.variables["v"].size for holder in holders] == [4]
 
 
 @pytest.mark.usefixtures("alone")
