@@ -382,7 +382,7 @@ def test_names_alike_in_two_modules(compiled: Compile, tools: Tools) -> None:
     ]
     assert without_addresses[0] == without_addresses[1]
     values = {s.name: s.size for s in read_cubin(program.cubin).defined if s.kind == "global"}
-    assert values == {"v": 4, "v__2": 4, "$str": 2, "$str__2": 2}
+    assert values == {"v$local": 4, "v$local__2": 4, "$str": 2, "$str__2": 2}
 
 
 @pytest.mark.usefixtures("alone")

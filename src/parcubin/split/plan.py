@@ -156,9 +156,7 @@ def plan_shards(
         own = {node for node in variables if graph.environment(node) == environment}
         shards.insert(0, _shard(graph, [graph.member(sorted(own), {}, shared - own)], shared, rootless))
     rename: list[dict[str, str]] = [{} for _ in outlines]
-    names = graph.visible_names(shared, users) | (
-        graph.names_beside_host_variables() if kind == "bundle" else graph.distinct_names()
-    )
+    names = graph.visible_names(shared, users) | ({} if kind == "bundle" else graph.distinct_names())
     for node, name in names.items():
         module, old = graph.nodes[node]
         rename[module][old] = name
@@ -387,17 +385,6 @@ class _Graph:
             for number, node in enumerate(nodes):
                 names[node] = f"_{stem}_{number}" if number else f"_{stem}"
         return names
-
-    def names_beside_host_variables(self) -> dict[int, str]:
-        """New names for local variables that are called like one of another module that the host may name. The driver
-        finds local ones, too, so that the host could not tell the CUBINs of a bundle apart."""
-        of_host = {self.plain[i] for i in range(len(self.nodes)) if self.is_host_variable(i)}
-        twins: dict[str, list[int]] = defaultdict(list)
-        for i, symbol in enumerate(self.symbol):
-            is_local = symbol.kind is SymbolKind.VARIABLE and symbol.defined and symbol.binding is Binding.LOCAL
-            if is_local and self.plain[i] in of_host and not self.is_host_variable(i):
-                twins[self.plain[i]].append(i)
-        return {node: f"{name}__parcubin_{n}" for name, nodes in twins.items() for n, node in enumerate(nodes, 1)}
 
     def distinct_names(self) -> dict[int, str]:
         """New names for local variables of different modules that a linker would merge because they are named alike."""
