@@ -39,6 +39,7 @@ from parcubin.workers.machine import available_cores
 RESULTS = ROOT / "bench-results"
 BUNDLE = "bundle"
 _MOST_OF_A_REASON = 300
+_LONG_WORD = re.compile(r"\S{60,}")
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ def reason_of(done: Measurement) -> str:
     lines = [line.strip() for line in (done.log.strip() or done.output).splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"error|fatal|undefined", line, re.IGNORECASE)]
     said = (errors or lines or [f"status {done.status}"])[-1]
+    said = _LONG_WORD.sub(lambda word: f"{word[0][:25]}...{word[0][-25:]}", said)  # mangled names
     return f"failed: {said[:_MOST_OF_A_REASON]}"
 
 
