@@ -62,9 +62,9 @@ class Results:
 def main() -> None:
     arguments = parse_arguments()
     if arguments.load:
-        for results in map(load, arguments.load):
-            show(results, markdown=arguments.readme)
-        draw(merged([load(path) for path in arguments.load]), arguments.load[0].with_suffix(""))
+        results = merged([load(path) for path in arguments.load])
+        show(results, markdown=arguments.readme)
+        draw(results, arguments.load[0].with_suffix(""))
         return
     become_subreaper()
     tools, jobs = find_tools(), available_cores()
@@ -225,7 +225,7 @@ def measure_growth(
         measured.append({})
         for count in sizes if repetition % 2 == 0 else reversed(sizes):
             done = run_bundle(inputs, sizes[count], contenders, folder / f"{count}-{repetition}")
-            progress(inputs.case, repetition, repetitions, f"{count} copies", done)
+            progress(inputs.case, repetition, repetitions, f"{count} times the input", done)
             measured[-1][count] = done
 
     def ratio(value: Callable[[Measurement], float]) -> float:
@@ -285,13 +285,14 @@ def described_machine(tools: Tools, jobs: int) -> dict[str, str]:
 
 
 def show(results: Results, *, markdown: bool) -> None:
-    print("\n" + "\n".join(f"{key}: {value}" for key, value in results.machine.items()) + "\n")
+    tables = ["\n".join(f"{key}: {value}" for key, value in results.machine.items())]
     if results.cases:
-        print(markdown_table(results.cases) if markdown else text_table(results.cases))
+        tables.append(markdown_table(results.cases) if markdown else text_table(results.cases))
     if results.scaling:
-        print(scaling_table(results.scaling, markdown=markdown))
+        tables.append(scaling_table(results.scaling, markdown=markdown))
     if results.growth:
-        print(growth_table(results.growth, markdown=markdown))
+        tables.append(growth_table(results.growth, markdown=markdown))
+    print("\n" + "\n\n".join(tables))
 
 
 def load(path: Path) -> Results:
@@ -305,7 +306,7 @@ def load(path: Path) -> Results:
 
 
 def merged(parts: Sequence[Results]) -> Results:
-    """The results of several runs, for one set of plots."""
+    """The results of several runs on one machine, as one."""
     return Results(
         machine=parts[0].machine,
         cases=tuple(case for part in parts for case in part.cases),
