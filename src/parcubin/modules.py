@@ -61,15 +61,15 @@ class Modules:
             for name, is_given in (
                 ("flush to zero", options.flush_to_zero),
                 ("the inlining threshold", options.inlining_threshold is not None),
+                ("LLVM's optimisation level", options.llvm_opt_level is not None),
             )
             if is_given
         ]
         names = [m.source.name for m in self.all if isinstance(m.outline, PtxOutline)]
         if not given or not names:
             return ()
-        return (
-            f"{' and '.join(given).capitalize()} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",
-        )
+        what = " and ".join(given)
+        return (f"{what[0].upper()}{what[1:]} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",)
 
 
 def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug_info: bool) -> Modules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ class Linked:
     ptx: str
 
 
-def modules_of(compare: Comparer, folder: Path, *inputs: str, **options: bool) -> list[Linked]:
+def modules_of(compare: Comparer, folder: Path, *inputs: str, **options: Any) -> list[Linked]:
     """The modules of a link with one kernel a shard, in the order in which they are linked."""
     compare.compile(*inputs, output="cubin", options=parcubin.CompilationOptions(**options), keep=folder)
     return [

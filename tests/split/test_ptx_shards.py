@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ Compile = Callable[..., parcubin.Program]
 
 @pytest.fixture
 def compiled(compiler: parcubin.Compiler) -> Compile:
-    def compiled(*modules: str, output: Emit = "bundle", **options: bool) -> parcubin.Program:
+    def compiled(*modules: str, output: Emit = "bundle", **options: Any) -> parcubin.Program:
         return compiler.compile(list(modules), output=output, options=CompilationOptions(**options))
 
     return compiled

@@ -85,7 +85,7 @@ class ExternalLlvm:
         seconds: dict[str, float],
     ) -> str:
         machine = [f"-mtriple={TRIPLE}", f"-mcpu={target}", f"-mattr=+ptx{ptx_version}"]
-        passes = [f"-passes=default<O{options.opt_level}>"]
+        passes = [f"-passes=default<O{options.pass_level}>"]
         if options.inlining_threshold is not None:
             passes.append(f"-inline-threshold={options.inlining_threshold}")
         with _temporary_folder() as folder:

@@ -81,7 +81,7 @@ def _linked(context: LlvmContext, texts: Texts, machine: Any, name: str) -> Any:
 
 
 def _optimize(module: Any, machine: Any, options: CompilationOptions) -> None:
-    tuning = llvm().create_pipeline_tuning_options(speed_level=options.opt_level)
+    tuning = llvm().create_pipeline_tuning_options(speed_level=options.pass_level)
     if options.inlining_threshold is not None:
         _set_inlining_threshold(tuning, options.inlining_threshold)
     builder = llvm().create_pass_builder(machine, tuning)

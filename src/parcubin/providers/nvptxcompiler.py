@@ -99,7 +99,9 @@ class NvPtxCompilerProvider:
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
         cubin, log = within_launch_bounds(
-            lambda registers: _run(self.library, target, ptx, ptxas_options(target, options, kind, registers))
+            lambda registers: _run(
+                self.library, target, ptx, ptxas_options(self.library, target, options, kind, registers)
+            )
         )
         if options.fail_on_spill:
             check_spills(log, ptx.name)

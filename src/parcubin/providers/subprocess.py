@@ -104,7 +104,7 @@ class SubprocessProvider:
             Path(directory, "input.ptx").write_text(ptx.text, encoding="utf-8", errors="surrogateescape", newline="")
 
             def run(function_registers: int | None) -> str:
-                arguments = ptxas_options(target, options, kind, function_registers)
+                arguments = ptxas_options(self.ptxas, target, options, kind, function_registers)
                 arguments += ["input.ptx", "-o", "output.cubin"]
                 return _run(self.ptxas, arguments, directory, target, ptx.name, ptx=ptx.text)
 
