@@ -12,6 +12,7 @@ from parcubin.toolchain.locate import find_libdevice
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _KERNEL = re.compile(r'^define [^@\n]*\bptx_kernel\b[^@\n]*@(?:"([^"\n]+)"|([-\w$.]+))', re.M)
+_ALIAS = re.compile(r'^(@(?:"[^"\n]*"|[-\w$.]+) = )(?:[a-z_]+ )*alias ', re.M)
 
 
 def printed(text: str) -> str:
@@ -22,7 +23,8 @@ def printed(text: str) -> str:
 
 
 def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> str:
-    """The modules, linked by LLVM and lowered as one; functions that are not kernels become internal."""
+    """The modules, linked by LLVM and lowered as one; functions that are not kernels become internal, and
+    so do aliases."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
@@ -42,6 +44,10 @@ def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> 
         if not function.is_declaration and function.name not in kernels:
             function.visibility = "default"
             function.linkage = "internal"
+    text = str(module)
+    if _ALIAS.search(text):  # llvmlite does not know aliases
+        module.close()
+        module = llvm.parse_assembly(_ALIAS.sub(r"\1internal alias ", text), context)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=opt_level))
     passes = builder.getModulePassManager()
     passes.run(module, builder)

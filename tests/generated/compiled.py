@@ -108,12 +108,11 @@ def _definitions(program: Program, variable: Variable, infos: Sequence[CubinInfo
 
 def _same_registers(program: Program) -> bool:
     """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a
-    function's address is taken, or an alias makes one visible: it is neither inlined nor specialised then, and a kernel
+    function's address is taken, or PTX has an alias of it: it is neither inlined nor specialised then, and a kernel
     whose shard does not hold the reason gets better code. And of PTX in two modules the whole program is a link."""
     steps = [step for steps in program.all_steps for step in steps]
     return not (
-        (program.modules > 1 and program.format == "ptx")
-        or program.aliases
+        (program.format == "ptx" and (program.modules > 1 or program.aliases))
         or any(isinstance(step, CallEither) for step in steps)
         or any(variable.role is Role.FUNCTIONS for variable in program.variables)
     )

@@ -380,6 +380,16 @@ def test_shared_variable_of_a_name_that_means_something_else_in_another_module(c
     assert {name: k.shared_bytes for name, k in linked.kernels.items()} == {"a": 32, "b": 32, "c": 0}
 
 
+def test_variable_that_the_host_may_name_keeps_its_name(compiled: Compile) -> None:
+    first = module(function("v", linkage=""), kernel("a", CALL.format("v")))
+    second = module(
+        ".global .align 4 .u32 v;\n", prototype("f", ".extern "), kernel("b", READ.format("v") + CALL.format("f"))
+    )
+    third = module(function("f"), kernel("c", ""))
+    for output in ("bundle", "cubin"):
+        assert compiled(first, second, third, output=output).variables.keys() == {"v"}
+
+
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:
     modules = [
         module(".extern .shared .align 16 .b8 smem[];\n", kernel(name, "ld.shared.u32 %r1, [smem];"))

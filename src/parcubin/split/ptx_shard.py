@@ -16,7 +16,7 @@ from itertools import count
 
 from parcubin.model import Ptx
 from parcubin.ptx_syntax import Linkage
-from parcubin.split.outline import Binding, SymbolKind
+from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import Piece, PtxOutline
 
 _LINKAGE_OR_COMMENT = re.compile(rb"\.(?:visible|weak|extern|common)\b[ \t]*|//[^\n]*|/\*(?s:.*?)\*/")
@@ -50,6 +50,10 @@ class PtxPart:
     def new_name(self, name: str) -> str:
         """What other shards call the symbol."""
         return self.rename.get(name, name)
+
+    def is_host_variable(self, name: str) -> bool:
+        """Whether the host may look the variable up by this name."""
+        return self.outline.symbols[name].sharing is Sharing.ONCE
 
     def is_local(self, name: str) -> bool:
         """Whether the name means nothing to other modules."""
@@ -143,6 +147,8 @@ class _Shard:
         self._known: set[str] = set()
         self._defined: set[str] = set()
         self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
+        self._of_host = {n for p in parts for n in p.held if p.is_host_variable(n)} - self._taken
+        self._taken |= self._of_host
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
@@ -178,6 +184,8 @@ class _Shard:
             if piece.variable and piece.variable.is_dynamic_shared_memory:
                 # What is declared alike is the same memory.
                 new = self._dynamic_shared_memory.setdefault(_variable(part, piece, "extern"), self._free_name(name))
+            elif part.is_host_variable(name) and name in self._of_host:
+                new = name
             else:
                 new = self._free_name(name)
             self._taken.add(new)
