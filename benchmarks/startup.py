@@ -36,7 +36,7 @@ import importlib.util, os, sys, time
 
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name != "parcubin.lower.llvm":
+        if name != "parcubin.lower.lowering":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
