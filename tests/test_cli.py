@@ -124,7 +124,7 @@ def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path:
 def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Path) -> None:
     out = tmp_path / "out.cubin"
     flags = "-j 3 --provider nvjitlink -O1 --lineinfo --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
-    more = "--llvm-opt 0 --fast-compile mid --no-split --keep-going --keep shards --driver 12.4"
+    more = "--llvm-opt 0 --fast-compile mid --no-split --keep-going --keep shards --driver 12.4 --llvm /opt/llvm"
     limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
     result = run(
         "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
@@ -134,6 +134,7 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "target": "sm_90a",
         "jobs": 3,
         "provider": "nvjitlink",
+        "llvm": "/opt/llvm",
         "driver": "12.4",
         "progress": None,
         "max_memory": 3 << 29,
@@ -172,6 +173,7 @@ def test_defaults_are_those_of_the_python_interface(compiler: FakeCompiler, tmp_
     assert compiler.called["options"] == CompilationOptions()
     assert compiler.created["jobs"] is None
     assert compiler.created["provider"] == "auto"
+    assert compiler.created["llvm"] == "auto"
 
 
 def test_json_is_all_of_standard_output(compiler: FakeCompiler, tmp_path: Path) -> None:

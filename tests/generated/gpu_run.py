@@ -177,6 +177,8 @@ class _Runner:
             found = ["the GPU hangs"]
         except BrokenExecutor as error:
             found = [f"the process with the GPU ended: {error}"]
+        except Exception:  # reported, and the others go on
+            found = [traceback.format_exc()]
         if found:
             self.close()
         return found

@@ -22,6 +22,12 @@ from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lo
 from tests.whole_program import whole_program_ptx
 
 
+@pytest.fixture(scope="module")
+def compiler(compiler_of_each_llvm: parcubin.Compiler) -> parcubin.Compiler:
+    """Everything here holds whichever LLVM lowers."""
+    return compiler_of_each_llvm
+
+
 @dataclass(frozen=True)
 class Linked:
     """A module of a link."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import parcubin
@@ -64,8 +62,9 @@ SUMS = function("twice", words="") + kernel(
 
 
 def test_passes_are_left_out_and_code_generation_optimises(compiler: parcubin.Compiler) -> None:
-    def ptx(**levels: Any) -> str:
-        (text,) = compiler.compile(HEADER + SUMS, output="ptx", options=CompilationOptions(**levels)).ptx
+    def ptx(opt_level: int = 3, llvm_opt_level: int | None = None) -> str:
+        options = CompilationOptions(opt_level=opt_level, llvm_opt_level=llvm_opt_level)
+        (text,) = compiler.compile(HEADER + SUMS, output="ptx", options=options).ptx
         return text.text
 
     assert "call.uni" not in ptx()

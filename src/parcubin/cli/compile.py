@@ -32,6 +32,7 @@ def compile_command(
         int | None, Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
     ] = None,
     provider: Annotated[str, Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    llvm: Annotated[str, Option(metavar="DIR", help="The folder with opt and llc that lower, or 'llvmlite'.")] = "auto",
     opt_level: Annotated[int, Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")] = 3,
     llvm_opt_level: Annotated[
         int | None,
@@ -116,6 +117,7 @@ def compile_command(
                 target=arch,
                 jobs=jobs,
                 provider=provider,
+                llvm=llvm,
                 driver=driver,
                 progress=progress,
                 max_memory=None if max_memory is None else memory_size(max_memory),

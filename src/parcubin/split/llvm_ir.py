@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 
 from parcubin.split.llvm_global import LINKAGES, Global
 from parcubin.split.llvm_metadata import Metadata
@@ -24,7 +25,7 @@ from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 
 __all__ = ["LlvmOutline", "NotInPrintedFormError", "outline_llvm_ir"]
 
-_FUNCTION_HEADER = re.compile(
+FUNCTION_HEADER = re.compile(
     rf"(?:define|declare)(?: ![-\w$.\\]+ !\d+)*"
     rf"(?P<words>(?: (?:{LINKAGES}|dso_local|dso_preemptable|default|hidden|protected|dllimport|dllexport))*)"
     rf'(?P<kernel> (?:ptx_kernel|cc ?71)\b)?(?:[^\n"@]++|"[^"\n]*+")*+@(?P<name>{NAME})\(',
@@ -69,6 +70,14 @@ class LlvmOutline:
         if symbol.kind is SymbolKind.VARIABLE and symbol.binding is Binding.LOCAL:
             return local_ptx_name(name)
         return plain_name(name)
+
+    def with_other_names(self, names: Set[str]) -> LlvmOutline:
+        """The module with other names for some of its local variables, which no C identifier can be."""
+        new: dict[str, str] = {}
+        for name in sorted(names):
+            stem = local_ptx_name(name) if not name[0].isdigit() else f"_{name}"
+            new[name] = next(n for n in (f"{stem}.{i}" for i in count(1)) if n not in self.symbols)
+        return outline_llvm_ir(renamed(self._text, new), self.name)
 
     @cached_property
     def environment(self) -> str:
@@ -183,7 +192,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
             raise NotInPrintedFormError(line[:120])
         symbols[global_name] = _global(Global.parse(line), entity, for_host)
     for function in module.functions:
-        header = _FUNCTION_HEADER.match(function)
+        header = FUNCTION_HEADER.match(function)
         if header is None or header["name"] in symbols:
             raise NotInPrintedFormError(function.split("\n", 1)[0][:120])
         entity = entities[header["name"]] = tokenize(function)

@@ -350,7 +350,9 @@ class _Graph:
             case Sharing.COPY_UNLESS_LINKED:
                 return kind != "bundle"
             case Sharing.MERGE:
-                return kind == "bundle" and self.plain[i] in once
+                # Of a bank that refers to a constant which is merged away, linkers forget the addresses (nvlink and
+                # nvJitLink 13.0 and 13.5).
+                return self.plain[i] in once if kind == "bundle" else symbol.in_constant_bank
             case Sharing.COPY:
                 return False
 
@@ -366,19 +368,19 @@ class _Graph:
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
 
     def visible_names(self, shared: Set[int], users: Mapping[int, Sequence[int]]) -> dict[int, str]:
-        """The names under which several shards share local variables. A name depends on the variable's own alone,
-        unless other modules have shared variables of that name."""
+        """The names under which several shards share variables that are not visible as they are. A name depends on the
+        variable's own alone, unless other modules have shared variables of that name."""
         names: dict[int, str] = {}
         twins: dict[str, list[int]] = defaultdict(list)
         for node in shared:
             symbol = self.symbol[node]
-            if symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE:
+            if symbol.sharing is Sharing.MERGE or (symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE):
                 names[node] = symbol.name
             elif symbol.binding is Binding.LOCAL:
                 twins[symbol.name].append(node)
         for name, nodes in twins.items():
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-            stem = f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)}__parcubin_{digest}"
+            stem = f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)}$parcubin_{digest}"
             nodes.sort(key=lambda node: (min(self.plain[user] for user in users[node]), node))
             for number, node in enumerate(nodes):
                 names[node] = f"_{stem}_{number}" if number else f"_{stem}"

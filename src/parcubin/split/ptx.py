@@ -118,6 +118,7 @@ class PtxOutline:
         pieces: the statements that belong to symbols, in their order.
         files: `.file` directives without their number, by number.
         strings: contents of `.debug_str` by label.
+        hidden_names: of local variables that get another name, because another module has a variable of that name.
     """
 
     name: str
@@ -128,6 +129,7 @@ class PtxOutline:
     pieces: tuple[Piece, ...] = field(repr=False)
     files: Mapping[int, bytes] = field(repr=False)
     strings: Mapping[bytes, bytes] = field(repr=False)
+    hidden_names: frozenset[str] = frozenset()
 
     @cached_property
     def environment(self) -> str:
@@ -150,7 +152,7 @@ class PtxOutline:
             else s
             for name, s in self.symbols.items()
         }
-        return replace(self, symbols=symbols)
+        return replace(self, symbols=symbols, hidden_names=frozenset(names))
 
     def pieces_of(self, names: Iterable[str]) -> Iterator[Piece]:
         """The statements of some symbols, in their order."""
