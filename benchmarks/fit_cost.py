@@ -4,8 +4,9 @@
     python -m benchmarks.fit_cost             fits the weights to what was measured, and prints their error
     python -m benchmarks.fit_cost plan        compiles the shards, and prints how they fill 2 and 16 workers
 
-Times are CPU seconds with llvmlite and ptxas, the least of several runs. Errors are of kernels, and of shards, that the fit had not seen (5
-parts, each predicted by a fit of the others), next to those of a model that knows the length of the text alone.
+Times are CPU seconds with llvmlite and ptxas, the least of several runs. Errors are of kernels, and of shards, that the
+fit had not seen (5 parts, each predicted by a fit of the others), next to those of a model that knows the length of the
+text alone.
 """
 
 from __future__ import annotations
