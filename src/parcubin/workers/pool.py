@@ -158,7 +158,8 @@ class JobGroup:
         Args:
             job: the work.
             cost: of the waiting jobs the costliest runs first; without a cost, before all others.
-            size: characters of the text that it works on, from which its memory is predicted.
+            size: what its memory is predicted from: CPU microseconds that it is predicted to take, or characters of a
+                module that it only parses.
             timeout: seconds that it may take once it runs.
 
         Raises:
