@@ -121,7 +121,7 @@ def test_inputs_of_both_formats_find_each_other() -> None:
     llvm = module("declare void @far()\n", kernel("k", "  call void @far()\n"))
     with Compiler("sm_80", jobs=1) as compiler:
         assert compiler.compile([llvm, DEFINES_FAR], output="cubin").kernels.keys() == {"k"}
-        with pytest.raises(UnresolvedSymbolError, match="'far', used by kernel k .*and defined in") as raised:
+        with pytest.raises(UnresolvedSymbolError, match=r"'far', used by kernel k .*and defined in") as raised:
             compiler.compile([llvm, DEFINES_FAR], output="bundle")
         assert "compile to one CUBIN instead of a bundle" in raised.value.message
 
