@@ -17,6 +17,9 @@ from tests.generated.description import CallEither, Program, Role, Variable
 from tests.generated.names import spelled
 from tests.whole_program import whole_program_ptx
 
+WHOLE = "whole"
+"""What messages call the program that was not split."""
+
 
 def texts_of(program: Program) -> list[str]:
     """The program's modules, in its format."""
@@ -79,7 +82,7 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
     name, each once, with the sizes that the program gives them; and of what kernels store to one at most."""
     found: list[str] = []
     names = sorted(kernel.name for kernel in program.kernels)
-    for way, cubins in {"whole": [whole], **split.images}.items():
+    for way, cubins in {WHOLE: [whole], **split.images}.items():
         infos = [read_cubin(cubin, way) for cubin in cubins]
         kernels = sorted(name for info in infos for name in info.kernels)
         if kernels != names:
