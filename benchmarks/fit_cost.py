@@ -40,7 +40,7 @@ from parcubin.workers.jobs import CompileShard, Lowering
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(__file__).parent / "data" / "kernel_costs.json.xz"
 PTX_VERSION = 90
-RUNS = 5
+RUNS = 6
 GENERATED = "generated.ll"
 FILES = {"inductor.ll": "sm_90a", "cub.ll": "sm_80", "cub.ptx": "sm_80"}
 PLANNED = ("inductor.ll", "cub.ll", "cub.ptx")
