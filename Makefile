@@ -22,8 +22,9 @@ check: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# BENCH="--quick --cases xla" passes options on; BENCH=--help lists them.
 bench: .venv/.ready
-	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python -m benchmarks.bench $(BENCH)
 
 docs: .venv/.ready
 	$(BIN)/python -m pytest tests/test_docs.py

@@ -1,224 +1,274 @@
-"""`make bench`: parcubin against the serial whole-program pipeline, on the same machine, in paired runs.
+"""`make bench`: parcubin beside everything else, on the same machine, in paired runs.
 
 Every repetition runs each contender once, and every other repetition runs them in reverse order, so that a machine that
 gets slower or faster meanwhile does so for all. Ratios are taken within a repetition; the table shows medians. Time,
 CPU time and memory are those of the whole process with everything that it started, seen from outside. Registers and
-stack frames (which is where spills show) come from the CUBINs that were written, through cuobjdump.
+stack frames come from the CUBINs that were written, through cuobjdump. The raw data goes to `bench-results` as JSON,
+and the plots beside it as SVG and PNG when matplotlib is there; `--load` shows and plots what another machine measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-import lzma
 import os
 import platform
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from resource import struct_rusage
-
-from cuda.pathfinder import find_nvidia_binary_utility
-from rich.console import Console
-from rich.table import Table
+from typing import Any
 
 import parcubin
+from benchmarks.cases import CASES, ROOT, Case, Inputs, unpack, write_single_kernels
+from benchmarks.code_quality import Usage, compare, usage_of
+from benchmarks.lineup import AT_ONCE, BASELINE, Contender, lineup
+from benchmarks.measure import Measurement, become_subreaper, measure
+from benchmarks.scaling import Growth, Scaling, scaling_of, write_copies
+from benchmarks.splitting import splitting_cost
+from benchmarks.summary import CaseResult, Row, Run, case_result_of, figures_of, limit_of
+from benchmarks.tables import growth_table, markdown_table, scaling_table, text_table
+from benchmarks.tools import Tools, find_tools, version_of
+from parcubin.workers.machine import available_cores
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench-results"
-BASELINE = "serial"
-PR_SET_CHILD_SUBREAPER = 36
-RESOURCES = re.compile(r"^ Function (\S+):\n\s+REG:(\d+) STACK:(\d+)", re.MULTILINE)
+BUNDLE = "bundle"
+_MOST_OF_A_REASON = 300
+_LONG_WORD = re.compile(r"\S{60,}")
 
 
 @dataclass(frozen=True)
-class Case:
-    """One input and the options that every contender gets."""
+class Results:
+    """What is written as JSON.
 
-    file: str
-    arch: str
-    options: tuple[str, ...] = ()
-
-
-CASES = (Case("inductor.ll", "sm_90a", ("--lineinfo",)), Case("cub.ll", "sm_80"))
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A way to compile: the command up to the input, and what follows the options."""
-
-    name: str
-    command: tuple[str, ...]
-    output: str
-    extra: tuple[str, ...] = ()
-
-    def arguments(self, case: Case, source: Path, output: Path) -> list[str]:
-        return [*self.command, str(source), "--arch", case.arch, "-o", str(output), *case.options, *self.extra]
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one run took. Memory in bytes: `main_peak` of the process started, `largest_peak` of the largest of all."""
-
-    contender: str
-    repetition: int
-    wall_s: float
-    cpu_s: float
-    main_peak: int
-    largest_peak: int
-
-
-@dataclass(frozen=True)
-class Kernel:
-    registers: int
-    stack: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: medians over the repetitions, ratios to the baseline of the same repetition.
-
-    `most_more_registers` is by how many registers the worst kernel exceeds the baseline's, `more_stack` how many
-    kernels have a larger stack frame, `missing` how many of its kernels are not there.
+    Attributes:
+        machine: what was measured on, and with which versions.
+        cases: the table.
+        scaling: wall time by cores.
+        growth: wall time and memory by the size of the input.
     """
 
-    file: str
-    contender: str
-    wall_s: float
-    speedup: float
-    speedup_range: tuple[float, float]
-    cpu_ratio: float
-    main_peak: int
-    largest_peak: int
-    registers: int
-    most_more_registers: int
-    more_stack: int
-    kernels: int
-    missing: int
+    machine: dict[str, str]
+    cases: tuple[CaseResult, ...] = ()
+    scaling: tuple[Scaling, ...] = ()
+    growth: tuple[Growth, ...] = ()
 
 
-def contenders(jobs: int) -> tuple[Contender, ...]:
-    serial = (sys.executable, str(ROOT / "benchmarks" / "serial.py"))
-    parcubin = (sys.executable, "-m", "parcubin", "compile")
-    shared = ("-j", str(jobs), "--quiet", "--json")
-    return (
-        Contender(BASELINE, serial, "serial.cubin"),
-        Contender("serial, ptxas split", serial, "split.cubin", (f"--split-compile={jobs}",)),
-        Contender("parcubin, linked", parcubin, "linked.cubin", ("--emit", "cubin", *shared)),
-        Contender("parcubin, bundle", parcubin, "bundle", ("--emit", "bundle", *shared)),
-    )
+def main() -> None:
+    arguments = parse_arguments()
+    if arguments.load:
+        results = merged([load(path) for path in arguments.load])
+        show(results, markdown=arguments.readme)
+        draw(results, arguments.load[0].with_suffix(""))
+        return
+    become_subreaper()
+    tools, jobs = find_tools(), available_cores()
+    contenders = chosen(lineup(tools, jobs), arguments.contenders)
+    results = Results(described_machine(tools, jobs))
+    for case in arguments.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            inputs = unpack(case, Path(folder))
+            if arguments.scaling:
+                points = measure_scaling(inputs, contenders, arguments.scaling, arguments.repetitions, Path(folder))
+                results = replace(results, scaling=results.scaling + points)
+            elif arguments.copies:
+                point = measure_growth(inputs, contenders, arguments.copies, arguments.repetitions, Path(folder))
+                results = replace(results, growth=(*results.growth, point))
+            else:
+                result = run_case(inputs, contenders, tools, jobs, arguments.repetitions, Path(folder))
+                results = replace(results, cases=(*results.cases, result))
+    show(results, markdown=arguments.readme)
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
+    path.write_text(json.dumps(asdict(results), indent=2) + "\n")
+    print(f"\nraw data: {path.relative_to(ROOT)}")
+    draw(results, path.with_suffix(""))
 
 
-def measure(contender: Contender, repetition: int, arguments: list[str], log: Path) -> Run:
-    """Runs the command. It ends the benchmark when the command fails."""
-    with log.open("wb") as stream:
-        start = time.perf_counter()
-        process = subprocess.Popen(arguments, stdout=stream, stderr=subprocess.STDOUT, cwd=ROOT)
-        peak = 0
-        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            peak = max(peak, peak_memory(process.pid))
-            time.sleep(0.02)
-        wall = time.perf_counter() - start
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(arguments)}\nfailed with status {process.returncode}:\n{log.read_text()}")
-    usages = [usage, *reap_orphans()]
-    return Run(
-        contender.name,
-        repetition,
-        wall_s=wall,
-        cpu_s=sum(usage.ru_utime + usage.ru_stime for usage in usages),
-        main_peak=peak,
-        largest_peak=max(usage.ru_maxrss for usage in usages) * 1024,
-    )
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--quick", action="store_const", const=1, dest="repetitions", help="one repetition")
+    names = ",".join(case.key for case in CASES)
+    parser.add_argument("--cases", type=keys, help=f"of {names}; default: all, and for --scaling and --copies 'all'")
+    parser.add_argument("--contenders", type=keys, help="by the names that an unknown one lists; serial always runs")
+    parser.add_argument("--scaling", type=numbers, metavar="N,N", help="instead, parcubin on so many cores")
+    parser.add_argument("--copies", type=int, metavar="K", help="instead, parcubin on an input and K times the input")
+    parser.add_argument("--load", type=Path, nargs="+", metavar="JSON", help="instead, show and plot earlier results")
+    parser.add_argument("--readme", action="store_true", help="print tables as the README has them")
+    arguments = parser.parse_args()
+    selected = arguments.cases or (["all"] if arguments.scaling or arguments.copies else [c.key for c in CASES])
+    if unknown := set(selected) - {case.key for case in CASES}:
+        parser.error(f"there is no case {', '.join(sorted(unknown))}; the cases are {names}")
+    arguments.cases = [case for case in CASES if case.key in selected]
+    return arguments
 
 
-def reap_orphans() -> Iterable[struct_rusage]:
-    """Waits for what the command left running, so that its CPU time counts; this process is the subreaper."""
-    while True:
-        try:
-            yield os.wait4(-1, 0)[2]
-        except ChildProcessError:
-            return
+def keys(text: str) -> list[str]:
+    return text.split(",")
 
 
-def peak_memory(pid: int) -> int:
-    """Peak resident memory so far, in bytes; 0 once the process has ended."""
-    try:
-        found = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(found[1]) * 1024 if found else 0
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
 
 
-def kernels_of(output: Path) -> dict[str, Kernel]:
-    """The kernels of a CUBIN, or of all CUBINs in a folder."""
-    cubins = sorted(output.rglob("*.cubin")) if output.is_dir() else [output]
-    found: dict[str, Kernel] = {}
-    for cubin in cubins:
-        command = [find_nvidia_binary_utility("cuobjdump"), "-res-usage", cubin]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        found |= {name: Kernel(int(reg), int(stack)) for name, reg, stack in RESOURCES.findall(text)}
-    return found
+def chosen(contenders: Sequence[Contender], names: list[str] | None) -> tuple[Contender, ...]:
+    """The contenders asked for, and those that the ratios and the limit need."""
+    known = [contender.key for contender in contenders]
+    if unknown := set(names or ()) - set(known):
+        sys.exit(f"there is no contender {', '.join(sorted(unknown))}; the contenders are {', '.join(known)}")
+    return tuple(c for c in contenders if names is None or c.key in (*names, BASELINE, AT_ONCE))
 
 
-def run_case(case: Case, ways: tuple[Contender, ...], repetitions: int, folder: Path) -> tuple[list[Run], list[Row]]:
-    source = folder / case.file
-    source.write_bytes(lzma.decompress((ROOT / "corpus" / f"{case.file}.xz").read_bytes()))
-    runs = []
+def run_case(
+    inputs: Inputs, contenders: Sequence[Contender], tools: Tools, jobs: int, repetitions: int, folder: Path
+) -> CaseResult:
+    """Runs all contenders on one case. One that fails does not run again."""
+    contenders = [c for c in contenders if c.takes_part(inputs)]
+    ready = [c for c in contenders if not c.absent]
+    single: tuple[Path, ...] = ()
+    if any(c.per_kernel for c in ready):
+        single = write_single_kernels(inputs, folder / "single-kernels")
+    runs: list[Run] = []
+    failures: dict[str, str] = {}
+    usages: dict[str, dict[str, Usage]] = {}
     for repetition in range(repetitions):
-        outputs = folder / str(repetition)
-        outputs.mkdir()
-        for way in ways if repetition % 2 == 0 else reversed(ways):
-            run = measure(way, repetition, way.arguments(case, source, outputs / way.output), folder / "log.txt")
-            runs.append(run)
-            print(
-                f"{case.file}, repetition {repetition + 1} of {repetitions}: {way.name} {run.wall_s:.2f} s", flush=True
-            )
-    found = {way.name: kernels_of(outputs / way.output) for way in ways}
-    return runs, [summarize(case, way, runs, found[BASELINE], found[way.name]) for way in ways]
-
-
-def summarize(
-    case: Case, way: Contender, runs: list[Run], baseline: dict[str, Kernel], kernels: dict[str, Kernel]
-) -> Row:
-    serial = {run.repetition: run for run in runs if run.contender == BASELINE}
-    own = [run for run in runs if run.contender == way.name]
-    common = kernels.keys() & baseline.keys()
-    speedups = [serial[run.repetition].wall_s / run.wall_s for run in own]
-    return Row(
-        case.file,
-        way.name,
-        wall_s=statistics.median(run.wall_s for run in own),
-        speedup=statistics.median(speedups),
-        speedup_range=(min(speedups), max(speedups)),
-        cpu_ratio=statistics.median(run.cpu_s / serial[run.repetition].cpu_s for run in own),
-        main_peak=max(run.main_peak for run in own),
-        largest_peak=max(run.largest_peak for run in own),
-        registers=sum(kernel.registers for kernel in kernels.values()),
-        most_more_registers=max(kernels[name].registers - baseline[name].registers for name in common),
-        more_stack=sum(kernels[name].stack > baseline[name].stack for name in common),
-        kernels=len(kernels),
-        missing=len(baseline.keys() - kernels.keys()),
+        for contender in ready if repetition % 2 == 0 else ready[::-1]:
+            if contender.key in failures:
+                continue
+            output = folder / f"{contender.key}-{repetition}"
+            output.mkdir()
+            files = single if contender.per_kernel else inputs.files
+            done = measure(contender.arguments(inputs, files, output), ROOT)
+            progress(inputs.case, repetition, repetitions, contender.name, done)
+            if done.status:
+                failures[contender.key] = reason_of(done)
+                if contender.key == BASELINE:
+                    sys.exit(f"serial, to which all are compared, fails: {failures[BASELINE]}")
+                continue
+            runs.append(run_of(contender, repetition, done))
+            if contender.key not in usages:
+                usages[contender.key] = usage_of(output, inputs.kernels, tools.cuobjdump, jobs)
+    rows = []
+    for contender in contenders:
+        note = f"not run: {contender.absent}" if contender.absent else failures.get(contender.key, "")
+        if contender.key == AT_ONCE:
+            continue
+        if note:
+            rows.append(Row(contender.key, contender.name, None, note))
+            continue
+        quality = compare(usages[contender.key], usages[BASELINE], inputs.kernels)
+        figures = figures_of(contender.key, runs, quality, jobs, has_limit=contender.has_limit)
+        rows.append(Row(contender.key, contender.name, figures))
+    splitting = splitting_cost(inputs)
+    serial_cpu = statistics.median(run.cpu_s for run in runs if run.contender == BASELINE)
+    case = inputs.case
+    return CaseResult(
+        case=case.key,
+        title=case.title,
+        arch=case.arch,
+        rows=tuple(rows),
+        limit=limit_of(BUNDLE, runs, jobs),
+        splitting=splitting,
+        splitting_share=splitting.total / serial_cpu,
+        runs=tuple(runs),
     )
 
 
-def machine(jobs: int) -> dict[str, str]:
+def run_of(contender: Contender, repetition: int, done: Measurement) -> Run:
+    longest = json.loads(done.output)["slowest"][0]["seconds"] if contender.has_limit else None
+    return Run(
+        contender.key, repetition, done.wall_s, done.cpu_s, done.main_peak, done.tree_peak, longest_shard_s=longest
+    )
+
+
+def reason_of(done: Measurement) -> str:
+    """Why a run failed: the last line that speaks of an error, of what it printed."""
+    lines = [line.strip() for line in (done.log.strip() or done.output).splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error|fatal|undefined", line, re.IGNORECASE)]
+    said = (errors or lines or [f"status {done.status}"])[-1]
+    said = _LONG_WORD.sub(lambda word: f"{word[0][:25]}...{word[0][-25:]}", said)  # mangled names
+    return f"failed: {said[:_MOST_OF_A_REASON]}"
+
+
+def measure_scaling(
+    inputs: Inputs, contenders: Sequence[Contender], counts: Sequence[int], repetitions: int, folder: Path
+) -> tuple[Scaling, ...]:
+    """parcubin's bundle on the first cores of this machine, with as many jobs."""
+    cores = sorted(os.sched_getaffinity(0))
+    usable = [count for count in counts if count <= len(cores)]
+    if usable != counts:
+        print(f"this process may use {len(cores)} cores: the larger numbers are left out")
+    walls = []
+    for repetition in range(repetitions):
+        for count in usable if repetition % 2 == 0 else usable[::-1]:
+            done = run_bundle(inputs, inputs.files, contenders, folder / f"{count}-{repetition}", cores[:count])
+            progress(inputs.case, repetition, repetitions, f"{count} cores", done)
+            walls.append((repetition, count, done.wall_s))
+    return scaling_of(inputs.case.title, walls)
+
+
+def measure_growth(
+    inputs: Inputs, contenders: Sequence[Contender], copies: int, repetitions: int, folder: Path
+) -> Growth:
+    """parcubin's bundle of a case once, and of as much as so many copies of it."""
+    more = folder / "copies"
+    more.mkdir()
+    sizes = {1: inputs.files, copies: write_copies(inputs, copies, more)}
+    measured: list[dict[int, Measurement]] = []
+    for repetition in range(repetitions):
+        measured.append({})
+        for count in sizes if repetition % 2 == 0 else reversed(sizes):
+            done = run_bundle(inputs, sizes[count], contenders, folder / f"{count}-{repetition}")
+            progress(inputs.case, repetition, repetitions, f"{count} times the input", done)
+            measured[-1][count] = done
+
+    def ratio(value: Callable[[Measurement], float]) -> float:
+        return statistics.median(value(of[copies]) / value(of[1]) / copies for of in measured)
+
+    return Growth(
+        case=inputs.case.title,
+        copies=copies,
+        bytes=sum(path.stat().st_size for path in sizes[copies]),
+        wall_s=statistics.median(of[copies].wall_s for of in measured),
+        wall_ratio=ratio(lambda done: done.wall_s),
+        cpu_ratio=ratio(lambda done: done.cpu_s),
+        memory_ratio=ratio(lambda done: done.main_peak),
+    )
+
+
+def run_bundle(
+    inputs: Inputs,
+    files: Sequence[Path],
+    contenders: Sequence[Contender],
+    output: Path,
+    cores: Sequence[int] | None = None,
+) -> Measurement:
+    """Runs parcubin's bundle, on some cores with as many jobs; it ends the benchmark when it fails."""
+    output.mkdir()
+    bundle = next(contender for contender in contenders if contender.key == BUNDLE)
+    jobs = ["-j", str(len(cores))] if cores else []  # the last one counts
+    done = measure([*bundle.arguments(inputs, files, output), *jobs], ROOT, cores=set(cores) if cores else None)
+    if done.status:
+        sys.exit(f"parcubin {reason_of(done)}")
+    return done
+
+
+def progress(case: Case, repetition: int, repetitions: int, name: str, done: Measurement) -> None:
+    what = f"{done.wall_s:.2f} s" if not done.status else reason_of(done)
+    print(f"{case.key}, repetition {repetition + 1} of {repetitions}: {name}: {what}", file=sys.stderr, flush=True)
+
+
+def described_machine(tools: Tools, jobs: int) -> dict[str, str]:
     cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    ptxas = subprocess.run(
-        [find_nvidia_binary_utility("ptxas"), "--version"], capture_output=True, text=True, check=True
-    )
     return {
+        "date": time.strftime("%Y-%m-%d"),
         "cpu": cpu[1] if cpu else platform.machine(),
         "cores": str(len(os.sched_getaffinity(0))),
         "jobs": str(jobs),
@@ -226,101 +276,54 @@ def machine(jobs: int) -> dict[str, str]:
         "system": platform.platform(),
         "python": platform.python_version(),
         "llvmlite": version("llvmlite"),
-        "ptxas": ptxas.stdout.strip().splitlines()[-1],
+        "ptxas": version_of(tools.ptxas),
+        "nvlink": version_of(tools.nvlink),
+        "nvJitLink": Path(tools.nvjitlink).resolve().name if tools.nvjitlink else "none",
+        "LLVM": version_of(tools.llvm / "opt") if tools.llvm else "none",
         "parcubin": parcubin.__version__,
     }
 
 
-HEADINGS = (
-    "",
-    "wall s",
-    "speed",
-    "range",
-    "CPU",
-    "main MB",
-    "largest MB",
-    "registers",
-    "worst",
-    "more stack",
-    "kernels",
-    "missing",
-)
+def show(results: Results, *, markdown: bool) -> None:
+    tables = ["\n".join(f"{key}: {value}" for key, value in results.machine.items())]
+    if results.cases:
+        tables.append(markdown_table(results.cases) if markdown else text_table(results.cases))
+    if results.scaling:
+        tables.append(scaling_table(results.scaling, markdown=markdown))
+    if results.growth:
+        tables.append(growth_table(results.growth, markdown=markdown))
+    print("\n" + "\n\n".join(tables))
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    low, high = row.speedup_range
-    return (
-        row.contender,
-        f"{row.wall_s:.2f}",
-        f"{row.speedup:.2f}x",
-        f"{low:.2f}-{high:.2f}",
-        f"{row.cpu_ratio:.2f}x",
-        f"{row.main_peak / 1e6:.0f}",
-        f"{row.largest_peak / 1e6:.0f}",
-        f"{row.registers:,}",
-        f"{row.most_more_registers:+d}",
-        str(row.more_stack),
-        str(row.kernels),
-        str(row.missing),
+def load(path: Path) -> Results:
+    data: dict[str, Any] = json.loads(path.read_text())
+    return Results(
+        machine=data["machine"],
+        cases=tuple(map(case_result_of, data["cases"])),
+        scaling=tuple(Scaling(**point) for point in data["scaling"]),
+        growth=tuple(Growth(**point) for point in data["growth"]),
     )
 
 
-def print_table(rows: list[Row], described: dict[str, str]) -> None:
-    print("\n" + "\n".join(f"{key}: {value}" for key, value in described.items()))
-    table = Table()
-    for index, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
-    for row in rows:
-        if row.contender == BASELINE:
-            table.add_section()
-            table.add_row(row.file, style="bold")
-        table.add_row(*cells(row))
-    console = Console()
-    if not console.is_terminal:
-        console.width = 160
-    console.print(table)
+def merged(parts: Sequence[Results]) -> Results:
+    """The results of several runs on one machine, as one."""
+    return Results(
+        machine=parts[0].machine,
+        cases=tuple(case for part in parts for case in part.cases),
+        scaling=tuple(point for part in parts for point in part.scaling),
+        growth=tuple(point for part in parts for point in part.growth),
+    )
 
 
-def print_markdown(rows: list[Row]) -> None:
-    """The README's table."""
-    print("| input | how | wall | speed | CPU time | peak memory, main process | registers, all kernels |")
-    print("| --- | --- | --: | --: | --: | --: | --: |")
-    for row in rows:
-        print(
-            f"| `{row.file}` | {row.contender} | {row.wall_s:.1f} s | {row.speedup:.2f}x | {row.cpu_ratio:.2f}x "
-            f"| {row.main_peak / 1e6:.0f} MB | {row.registers:,} |"
-        )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--quick", action="store_const", const=1, dest="repetitions", help="one repetition")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="default: the cores")
-    parser.add_argument("--readme", action="store_true", help="also print the table as the README has it")
-    arguments = parser.parse_args()
-
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-    described = machine(arguments.jobs)
-    runs: dict[str, list[Run]] = {}
-    rows: list[Row] = []
-    for case in CASES:
-        with tempfile.TemporaryDirectory() as folder:
-            runs[case.file], case_rows = run_case(case, contenders(arguments.jobs), arguments.repetitions, Path(folder))
-            rows += case_rows
-
-    print_table(rows, described)
-    if arguments.readme:
-        print_markdown(rows)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
-    raw = {
-        "machine": described,
-        "rows": [asdict(row) for row in rows],
-        "runs": {file: [asdict(run) for run in case_runs] for file, case_runs in runs.items()},
-    }
-    path.write_text(json.dumps(raw, indent=2) + "\n")
-    print(f"raw data: {path.relative_to(ROOT)}")
+def draw(results: Results, stem: Path) -> None:
+    """Writes `STEM-speed` and `STEM-scaling` as SVG and PNG, where there is something to show."""
+    try:
+        from benchmarks import plots
+    except ModuleNotFoundError:
+        print("no plots: they take matplotlib; --load draws them from the raw data, on any machine")
+        return
+    for path in plots.draw(results.cases, results.scaling, results.machine, stem):
+        print(f"plot: {path}")
 
 
 if __name__ == "__main__":

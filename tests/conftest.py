@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -10,9 +11,23 @@ from pathlib import Path
 
 import pytest
 
+from parcubin.configuration import Configuration
+from parcubin.lower.external import ExternalLlvm
+from parcubin.lower.selection import select_llvm
 from tests.cuda_tools import cuda_tool
 
 ROOT = Path(__file__).resolve().parent.parent
+
+os.environ["PARCUBIN_LLVM"] = "llvmlite"  # whatever the machine has; tests that are about another LLVM say so
+
+
+@pytest.fixture(scope="session")
+def external_llvm() -> ExternalLlvm:
+    """The LLVM of this machine beside llvmlite's; skips where there is none."""
+    llvm = select_llvm(configuration=Configuration()).llvm
+    if not isinstance(llvm, ExternalLlvm):
+        pytest.skip("there is no LLVM with opt, llc and llvm-link on this machine")
+    return llvm
 
 
 @pytest.fixture(scope="session")

@@ -123,8 +123,8 @@ def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path:
 
 def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Path) -> None:
     out = tmp_path / "out.cubin"
-    flags = "-j 3 --provider nvjitlink -O1 --lineinfo -g --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
-    more = "--no-split --keep-going --keep shards --driver 12.4"
+    flags = "-j 3 --provider nvjitlink -O1 --lineinfo --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
+    more = "--llvm-opt 0 --fast-compile mid --no-split --keep-going --keep shards --driver 12.4 --llvm /opt/llvm"
     limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
     result = run(
         "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
@@ -134,6 +134,7 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "target": "sm_90a",
         "jobs": 3,
         "provider": "nvjitlink",
+        "llvm": "/opt/llvm",
         "driver": "12.4",
         "progress": None,
         "max_memory": 3 << 29,
@@ -143,8 +144,9 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "inputs": [Path("a.ll"), Path("b.ptx")],
         "options": CompilationOptions(
             opt_level=1,
+            llvm_opt_level=0,
+            fast_compile="mid",
             line_info=True,
-            debug_info=True,
             max_registers=64,
             fail_on_spill=True,
             inlining_threshold=500,
@@ -161,11 +163,17 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
     assert compiler.closed
 
 
+def test_debug_info_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Path) -> None:
+    assert run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out", "-g").exit_code == 0
+    assert compiler.called["options"] == CompilationOptions(debug_info=True)
+
+
 def test_defaults_are_those_of_the_python_interface(compiler: FakeCompiler, tmp_path: Path) -> None:
     assert run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out").exit_code == 0
     assert compiler.called["options"] == CompilationOptions()
     assert compiler.created["jobs"] is None
     assert compiler.created["provider"] == "auto"
+    assert compiler.created["llvm"] == "auto"
 
 
 def test_json_is_all_of_standard_output(compiler: FakeCompiler, tmp_path: Path) -> None:

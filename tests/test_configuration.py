@@ -16,7 +16,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "project" / "src").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "project" / "src")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("PROVIDER", "FORBID", "FORCE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
+    for name in ("PROVIDER", "LLVM", "FORBID", "FORCE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
         monkeypatch.delenv(f"PARCUBIN_{name}", raising=False)
     return tmp_path / "project"
 
@@ -80,6 +80,8 @@ def test_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         ("[tool.parcubin]\nforbid = 'driver'", "'forbid' must be a list of names"),
         ("[tool.parcubin]\nforbid = ['gcc', 1]", "'gcc', 1 cannot be forbidden"),
         ("[tool.parcubin]\nptxas = '/tmp/ptxas'", "'ptxas' is a path, which a project must not set"),
+        ("[tool.parcubin]\nllvm = '/tmp/llvm'", "'llvm' is a path, which a project must not set"),
+        ("[tool.parcubin]\nllvm = 22", "'llvm' must be text"),
         ("[tool]\nparcubin = 1", "'parcubin' must be a table"),
         ("[tool.parcubin", "cannot be read"),
     ],
@@ -89,6 +91,13 @@ def test_wrong_settings_of_a_project(project: Path, text: str, reason: str) -> N
     with pytest.raises(UsageError, match=reason) as raised:
         read_configuration()
     assert raised.value.message.startswith(str(project / "pyproject.toml"))
+
+
+def test_a_project_can_ask_for_llvmlite_and_the_user_for_a_folder(project: Path, user_file: Path) -> None:
+    user_file.write_text('llvm = "~/llvm"\n')
+    assert read_configuration().llvm == str(Path.home() / "llvm")
+    (project / "pyproject.toml").write_text('[tool.parcubin]\nllvm = "llvmlite"\n')
+    assert read_configuration().llvm == "llvmlite"
 
 
 def test_a_broken_file_of_someone_else_is_passed_over(project: Path) -> None:

@@ -22,9 +22,9 @@ def printed(text: str) -> str:
     return str(module)
 
 
-def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> str:
+def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3, *, pass_level: int | None = None) -> str:
     """The modules, linked by LLVM and lowered as one; functions that are not kernels become internal, and
-    so do aliases."""
+    so do aliases. The passes over the IR have a level of their own when one is given."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(_TRIPLE).create_target_machine(cpu=arch, features="+ptx90", opt=opt_level)
@@ -48,7 +48,8 @@ def whole_program_ptx(modules: Sequence[str], arch: str, opt_level: int = 3) -> 
     if _ALIAS.search(text):  # llvmlite does not know aliases
         module.close()
         module = llvm.parse_assembly(_ALIAS.sub(r"\1internal alias ", text), context)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=opt_level))
+    pass_level = opt_level if pass_level is None else pass_level
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=pass_level))
     passes = builder.getModulePassManager()
     passes.run(module, builder)
     ptx: str = machine.emit_assembly(module)

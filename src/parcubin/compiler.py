@@ -5,20 +5,24 @@ What is imported here is what starts the workers; the rest is imported while the
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from parcubin.errors import UsageError
+from parcubin.configuration import read_configuration
+from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Emit, Target
+from parcubin.toolchain.llvm_tools import folders
 from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
 from parcubin.workers.machine import available_cores
-from parcubin.workers.pool import WorkerPool
+from parcubin.workers.pool import JobFuture, WorkerPool
 
 if TYPE_CHECKING:
     from parcubin.configuration import ToolPaths
+    from parcubin.lower.interface import Llvm
     from parcubin.pipeline import Build
     from parcubin.program import Program, WrittenShard
     from parcubin.providers.interface import CompilationProvider
@@ -35,6 +39,7 @@ def compile(  # noqa: A001 - what it does
     output: Emit = "bundle",
     jobs: int | None = None,
     provider: str = "auto",
+    llvm: str | PathLike[str] = "auto",
     keep_going: bool = False,
     timeout: float | None = None,
     total_timeout: float | None = None,
@@ -50,6 +55,7 @@ def compile(  # noqa: A001 - what it does
         output: see `Compiler.compile`.
         jobs: worker processes; as many as cores by default.
         provider: the compilation provider; `"auto"` takes the best that the machine has.
+        llvm: see `Compiler`.
         keep_going: see `Compiler.compile`.
         timeout: see `Compiler.compile`.
         total_timeout: see `Compiler.compile`.
@@ -58,7 +64,7 @@ def compile(  # noqa: A001 - what it does
     Raises:
         ParcubinError: see `parcubin.errors`.
     """
-    with Compiler(target, jobs=jobs, provider=provider, max_memory=max_memory) as compiler:
+    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory) as compiler:
         return compiler.compile(
             inputs,
             options=options,
@@ -78,6 +84,7 @@ class Compiler:
         *,
         jobs: int | None = None,
         provider: str = "auto",
+        llvm: str | PathLike[str] = "auto",
         paths: ToolPaths | None = None,
         force: bool = False,
         driver: str | None = None,
@@ -92,6 +99,8 @@ class Compiler:
             jobs: worker processes; by default as many as this process may use cores. The output does not depend on it.
                 Under GNU make, each of its jobs takes a token of make's jobserver.
             provider: the compilation provider; `"auto"` takes the best that the machine has.
+            llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
+                `"auto"` takes such tools where the machine has them, else llvmlite.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
             driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
@@ -112,6 +121,7 @@ class Compiler:
         if nice < 0:
             raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
         self._provider = provider
+        self._requested_llvm = llvm
         self._paths = paths
         self._force = force
         self._driver = driver
@@ -122,14 +132,20 @@ class Compiler:
         self._warnings: tuple[str, ...] = ()
         # What is asked once, so that a small program costs little more than its compiler.
         self._selections: dict[Emit, Selection] = {}
-        self._versions: dict[CompilationProvider | None, tuple[int, str]] = {}
+        self._versions: dict[CompilationProvider | None, JobFuture[tuple[int, str]]] = {}
         tokens = None
         try:
             tokens = jobserver()
         except JobserverUnavailableError as error:
             if jobs is None:
                 jobs, self._warnings = 1, (error.message,)
-        self._pool = WorkerPool(jobs or available_cores(), max_memory=max_memory, nice=nice, jobserver=tokens)
+        self._pool = WorkerPool(
+            jobs or available_cores(),
+            max_memory=max_memory,
+            nice=nice,
+            jobserver=tokens,
+            llvmlite=_is_llvmlite_likely(llvm),
+        )
 
     def compile(
         self,
@@ -167,6 +183,8 @@ class Compiler:
         for limit in (timeout, total_timeout):
             if limit is not None and not limit > 0:
                 raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        with suppress(ToolchainError):  # the build says what it means
+            self._ask_versions(self.select_provider(output))
         build = self._build(
             inputs,
             options or CompilationOptions(),
@@ -222,6 +240,7 @@ class Compiler:
             self.target,
             jobs=self._pool.size,
             provider=self._provider,
+            llvm=self._requested_llvm,
             paths=self._paths,
             force=self._force,
             driver=self._driver,
@@ -255,12 +274,37 @@ class Compiler:
             )
         return self._selections[output]
 
+    def _ask_versions(self, selection: Selection | None) -> JobFuture[tuple[int, str]]:
+        """The answer to `AskVersions`. A worker looks for it while the pipeline is imported; it is asked once, unless
+        there was no answer."""
+        from parcubin.workers.jobs import AskVersions
+
+        provider = selection.provider if selection else None
+        known = self._versions.get(provider)
+        if known is None or (known.done() and known.exception() is not None):
+            known = self._versions[provider] = self._pool.submit(AskVersions(provider, self._llvm))
+        return known
+
+    @cached_property
+    def _llvm(self) -> Llvm:
+        """What lowers. It is chosen once, while the workers start."""
+        from parcubin.lower.selection import select_llvm
+
+        return select_llvm(self._requested_llvm, target=self.target).llvm
+
     @cached_property
     def _libdevice(self) -> Path | None:
         from parcubin.toolchain.locate import find_libdevice
 
         found = find_libdevice()
         return Path(found.path) if found else None
+
+
+def _is_llvmlite_likely(requested: str | PathLike[str]) -> bool:
+    """Whether workers should load llvmlite before it is known what lowers, which takes some processes to find out."""
+    if requested == "auto":
+        requested = read_configuration().llvm
+    return requested == "llvmlite" or (requested == "auto" and next(folders(), None) is None)
 
 
 def _release(text: str) -> tuple[int, int]:

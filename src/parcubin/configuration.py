@@ -2,8 +2,8 @@
 
 Taken from, in this order, each setting from the first place that has it:
 
-1. the environment: PARCUBIN_PROVIDER, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_PTXAS, PARCUBIN_NVLINK,
-   PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
+1. the environment: PARCUBIN_PROVIDER, PARCUBIN_LLVM, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_PTXAS,
+   PARCUBIN_NVLINK, PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
 2. the table `[tool.parcubin]` of the nearest `pyproject.toml` that has one, from the working directory upwards; but no
    paths, so that entering a folder and compiling runs nothing that the folder brings along;
 3. the user's file `~/.config/parcubin/config.toml`.
@@ -37,7 +37,7 @@ class ToolPaths:
 
 
 _PATHS = ("ptxas", "nvlink", "nvjitlink", "nvptxcompiler")
-_TYPES: dict[str, type] = {"provider": str, "forbid": list, "force": bool, **dict.fromkeys(_PATHS, str)}
+_TYPES: dict[str, type] = {"provider": str, "llvm": str, "forbid": list, "force": bool, **dict.fromkeys(_PATHS, str)}
 _ENVIRONMENT = {name: f"PARCUBIN_{name.upper()}" for name in _TYPES}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
@@ -47,7 +47,8 @@ class Setting:
     """A configured value.
 
     Attributes:
-        value: `provider`: its name; `forbid`: a list of names; `force`: a truth value; a tool: its path.
+        value: `provider`: its name; `llvm`: "auto", "llvmlite" or a folder; `forbid`: a list of names; `force`: a truth
+            value; a tool: its path.
         origin: an environment variable, or the path of a file.
     """
 
@@ -69,6 +70,12 @@ class Configuration:
     def provider(self) -> str:
         """The provider to use, or `auto`."""
         value: str = self._value("provider", "auto")
+        return value
+
+    @property
+    def llvm(self) -> str:
+        """The LLVM to use: `auto`, `llvmlite` or a folder."""
+        value: str = self._value("llvm", "auto")
         return value
 
     @property
@@ -161,7 +168,7 @@ def _of_table(table: object, file: Path, *, allow_paths: bool) -> Iterator[tuple
     for name, value in table.items():
         if name not in _TYPES:
             raise UsageError(f"{file}: there is no setting '{name}'. The settings are {', '.join(_TYPES)}.")
-        if name in _PATHS and not allow_paths:
+        if _is_path(name, value) and not allow_paths:
             raise UsageError(
                 f"{file}: '{name}' is a path, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
                 f"{configuration_file()}."
@@ -179,9 +186,13 @@ def _checked(name: str, value: object, origin: str) -> Setting:
             raise UsageError(
                 f"{origin}: {', '.join(unknown)} cannot be forbidden. What can be is {', '.join(FORBIDDABLE)}."
             )
-    if name in _PATHS:
+    if _is_path(name, value):
         value = str(Path(str(value)).expanduser())
     return Setting(value, origin)
+
+
+def _is_path(name: str, value: object) -> bool:
+    return name in _PATHS or (name == "llvm" and isinstance(value, str) and value not in ("auto", "llvmlite"))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -5,8 +5,10 @@ Errors cross process boundaries (a worker raises, the caller catches), so all of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+TYPE_CHECKING = False  # typing takes 10 ms to import
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 
 class ParcubinError(Exception):
@@ -206,3 +208,15 @@ class LinkCheckError(CompileError):
 
 class WorkerError(ParcubinError):
     """A worker process died or could not be started."""
+
+
+class ProcessCrashedError(WorkerError):
+    """A worker, or a process that it started, died while it ran a job.
+
+    Attributes:
+        signal: the signal that ended it; None when it exited.
+    """
+
+    def __init__(self, message: str, *, signal: int | None, log: str) -> None:
+        super().__init__(message, log=log)
+        self.signal = signal

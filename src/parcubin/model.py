@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from parcubin.errors import InputError, UsageError
 
 Emit = Literal["cubin", "bundle", "relocatable", "ptx"]
+
+FastCompile = Literal["0", "min", "mid", "max"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class CompilationOptions:
 
     Attributes:
         opt_level: `-O`: 0 to 3, for LLVM and for ptxas; 0 disables optimisation.
+        llvm_opt_level: `--llvm-opt`: the level of LLVM's passes over the IR, 0 where it is optimised already. None is
+            the level of `opt_level`, which LLVM's code generation has in any case.
+        fast_compile: `--fast-compile`: how much ptxas leaves out to be done sooner, from "0", nothing, to "max"; takes
+            the place of ptxas's optimisation level.
         line_info: `--lineinfo`: keep source line tables in the CUBIN.
         debug_info: `-g`: full debug info; the code is not optimised by ptxas then.
         max_registers: `--maxrregcount`: most registers a thread may use.
@@ -54,6 +60,8 @@ class CompilationOptions:
     """
 
     opt_level: int = 3
+    llvm_opt_level: int | None = None
+    fast_compile: FastCompile = "0"
     line_info: bool = False
     debug_info: bool = False
     max_registers: int | None = None
@@ -65,8 +73,19 @@ class CompilationOptions:
     def __post_init__(self) -> None:
         if self.opt_level not in (0, 1, 2, 3):
             raise UsageError(f"The optimisation level is 0, 1, 2 or 3, not {self.opt_level}.")
+        if self.llvm_opt_level not in (None, 0, 1, 2, 3):
+            raise UsageError(f"LLVM's optimisation level is 0, 1, 2 or 3, not {self.llvm_opt_level}.")
+        if self.fast_compile not in get_args(FastCompile):
+            raise UsageError(f"The fast-compile level is 0, min, mid or max, not {self.fast_compile}.")
+        if self.fast_compile != "0" and self.debug_info:
+            raise UsageError("With full debug info ptxas ignores the fast-compile level. Leave one of the two out.")
         if self.max_registers is not None and not 1 <= self.max_registers <= 255:
             raise UsageError(f"The register limit is between 1 and 255, not {self.max_registers}.")
+
+    @property
+    def pass_level(self) -> int:
+        """The level of LLVM's passes over the IR."""
+        return self.opt_level if self.llvm_opt_level is None else self.llvm_opt_level
 
 
 class RelocatableKind(Enum):

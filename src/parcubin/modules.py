@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from parcubin.errors import InputError, ParcubinError
+from parcubin.lower.interface import Llvm
 from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
-from parcubin.split.outline import Binding, Sharing
+from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import PrintModule
@@ -60,23 +61,24 @@ class Modules:
             for name, is_given in (
                 ("flush to zero", options.flush_to_zero),
                 ("the inlining threshold", options.inlining_threshold is not None),
+                ("LLVM's optimisation level", options.llvm_opt_level is not None),
             )
             if is_given
         ]
         names = [m.source.name for m in self.all if isinstance(m.outline, PtxOutline)]
         if not given or not names:
             return ()
-        return (
-            f"{' and '.join(given).capitalize()} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",
-        )
+        what = " and ".join(given)
+        return (f"{what[0].upper()}{what[1:]} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",)
 
 
-def read_modules(sources: Sequence[Source], pool: JobGroup, *, debug_info: bool) -> Modules:
+def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug_info: bool) -> Modules:
     """Takes all sources apart. LLVM IR that is not in printed form is parsed and printed by the workers.
 
     Args:
         sources: the inputs.
         pool: the workers.
+        llvm: what parses and prints there.
         debug_info: whether the modules will be compiled with full debug info.
     """
     outlines: dict[int, LlvmOutline | PtxOutline] = {}
@@ -88,12 +90,12 @@ def read_modules(sources: Sequence[Source], pool: JobGroup, *, debug_info: bool)
                 source.check_encoding()
                 outlines[number] = outline_ptx(source.data, source.name, debug_info=debug_info)
             elif source.kind is SourceKind.LLVM_BITCODE:
-                printed[number] = pool.submit(PrintModule(source.data, source.name), size=len(source.data))
+                printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
             else:
                 try:
                     outlines[number] = _outline_llvm_ir(source, source.text())
                 except NotInPrintedFormError:
-                    printed[number] = pool.submit(PrintModule(source.data, source.name), size=len(source.data))
+                    printed[number] = pool.submit(PrintModule(source.data, source.name, llvm), size=len(source.data))
         except ParcubinError as error:
             failures.append(error)
     for number, future in printed.items():
@@ -117,8 +119,9 @@ def _first_definition(module: Module) -> tuple[str, bytes]:
 
 
 def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
-    """Local variables of PTX whose name other modules use, too, are no host variables: the host could not tell them
-    apart."""
+    """What the host names is one thing. Local variables of PTX whose name other modules use, too, are no host
+    variables, since the host could not tell them apart; and other local variables that are called as a host variable of
+    another module get another name, since the driver finds local ones, too."""
     count = Counter(
         m.outline.plain_name(s.name)
         for m in modules
@@ -126,16 +129,29 @@ def _with_unique_host_variables(modules: Sequence[Module]) -> list[Module]:
         if s.defined and s.sharing is Sharing.ONCE
     )
     ambiguous = {name for name, times in count.items() if times > 1}
-    return [
-        replace(m, outline=m.outline.hidden(ambiguous)) if ambiguous and isinstance(m.outline, PtxOutline) else m
-        for m in modules
-    ]
+    return [replace(m, outline=_without_ambiguous_names(m.outline, ambiguous, count.keys())) for m in modules]
 
 
-def unparsable(modules: Iterable[Module], pool: JobGroup) -> dict[Module, InputError]:
+def _without_ambiguous_names(
+    outline: LlvmOutline | PtxOutline, ambiguous: Set[str], named_by_host: Set[str]
+) -> LlvmOutline | PtxOutline:
+    if isinstance(outline, PtxOutline):
+        return outline.hidden(ambiguous) if ambiguous else outline
+    others = {
+        symbol.name
+        for symbol in outline.symbols.values()
+        if symbol.kind is SymbolKind.VARIABLE
+        and symbol.binding is Binding.LOCAL
+        and symbol.sharing is not Sharing.ONCE
+        and outline.plain_name(symbol.name) in named_by_host
+    }
+    return outline.with_other_names(others) if others else outline
+
+
+def unparsable(modules: Iterable[Module], pool: JobGroup, llvm: Llvm) -> dict[Module, InputError]:
     """Those modules of LLVM IR that LLVM cannot parse, with the error, which names the line of the source."""
     checks = {
-        module: pool.submit(PrintModule(module.source.data, module.source.name), size=len(module.source.data))
+        module: pool.submit(PrintModule(module.source.data, module.source.name, llvm), size=len(module.source.data))
         for module in modules
         if isinstance(module.outline, LlvmOutline)
     }

@@ -78,12 +78,9 @@ class Build:
         self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
-        known = self.compiler._versions
-        asked = None if provider in known else self.pool.submit(AskVersions(provider))
+        versions = self.compiler._ask_versions(selection)
         modules = self.modules or self._read()
-        if asked is not None:
-            known[provider] = asked.result()
-        ptx_version, llvm_version = known[provider]
+        ptx_version, llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
@@ -110,7 +107,7 @@ class Build:
         """The shards as text, not compiled."""
         pool = self.pool = self.compiler._pool.group()
         modules = self._read()
-        ptx_version, _ = pool.submit(AskVersions(None)).result()
+        ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
         jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
@@ -131,6 +128,7 @@ class Build:
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
+            llvm=self.compiler._llvm,
             provider=provider,
             ptx_version=ptx_version,
             libdevice=self.compiler._libdevice,
@@ -147,7 +145,7 @@ class Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.pool, debug_info=self.options.debug_info)
+        modules = read_modules(sources, self.pool, self.compiler._llvm, debug_info=self.options.debug_info)
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -280,7 +278,7 @@ class Build:
         """
         if not unparsed:
             return None
-        faulty = unparsable(modules.all, self.pool)
+        faulty = unparsable(modules.all, self.pool, self.compiler._llvm)
         self._give_up_unless_keep_going(tuple(faulty.values()))
         names = {part.name for job in unparsed if isinstance(job.source, Lowering) for part in job.source.parts}
         split = {m for m in modules.all if m.source.name in names and m.outline.whole_reason is None}

@@ -60,7 +60,7 @@ class WrittenShard:
         kernels: its kernels; none in a shard of variables.
         text: the module.
         format: "ll" for LLVM IR, "ptx" for PTX.
-        cost: predicted work, in characters of LLVM IR.
+        cost: CPU microseconds that it is predicted to take.
         constants: it refers to the constant bank.
         pointers: it takes the addresses of functions or calls through pointers.
     """

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from parcubin.inspect.ptx import SYSTEM_CALLS, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, uses_of
 from parcubin.modules import Module
 from parcubin.shards import ShardJob
+from parcubin.sources import SourceKind
 from parcubin.split.outline import Sharing, Symbol, SymbolKind
+from parcubin.split.ptx import PtxOutline
 from parcubin.workers.jobs import Lowering, ShardResult
 
 
@@ -26,6 +28,7 @@ class References:
 
     missing: frozenset[str]
     defined_in: Mapping[str, str]
+    modules: Sequence[Module] = field(repr=False)
 
     def suspects(self, jobs: Sequence[ShardJob]) -> list[ShardJob]:
         """The shards that mention something that may be missing."""
@@ -37,7 +40,25 @@ class References:
     def uses(self, job: ShardJob, result: ShardResult) -> list[Use]:
         """What is missing from a shard, now that its PTX is known."""
         missing = self.missing.intersection(result.summary.externs)
-        return uses_of(missing, job.ptx(result).text, result.summary, job.job.name, self.defined_in) if missing else []
+        if not missing:
+            return []
+        uses = uses_of(missing, job.ptx(result).text, result.summary, job.job.name, self.defined_in)
+        return [self._located(use) for use in uses]
+
+    def _located(self, use: Use) -> Use:
+        """With the line of the input that refers to the symbol first, where the input is text."""
+        name = re.escape(use.symbol).encode()
+        for module in self.modules:
+            if isinstance(module.outline, PtxOutline):
+                use_of_name = rb"^(?![^\n]*\.extern)[^\n]*(?<![\w$.%%])%s(?![\w$])" % name
+            elif module.source.kind is SourceKind.LLVM_TEXT:
+                use_of_name = rb'^(?!declare|;|@%s =)[^\n;]*@"?%s(?![\w$.])' % (name, name)
+            else:
+                continue
+            if found := re.search(use_of_name, module.source.data, re.M):
+                line = module.source.data.count(b"\n", 0, found.start()) + 1
+                return replace(use, input_name=module.source.name, line=line)
+        return use
 
 
 def references(modules: Sequence[Module], *, linked: bool) -> References:
@@ -60,7 +81,7 @@ def references(modules: Sequence[Module], *, linked: bool) -> References:
     missing = set[str]().union(*(referred[reach] - defined[reach] for reach in referred)) - SYSTEM_CALLS
     if linked:
         missing = {name for name in missing if not is_of_device_runtime(name)}
-    return References(frozenset(missing), {name: where[name] for name in missing if name in where})
+    return References(frozenset(missing), {name: where[name] for name in missing if name in where}, modules)
 
 
 def _names(module: Module) -> tuple[set[str], set[str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import ParcubinError, PtxSyntaxError
+from parcubin.lower.interface import Llvm
 from parcubin.model import CompilationOptions, Ptx, Target
 from parcubin.modules import Module
 from parcubin.providers.interface import CompilationProvider
@@ -69,6 +70,7 @@ class ShardSettings:
 
     target: Target
     options: CompilationOptions
+    llvm: Llvm
     provider: CompilationProvider | None
     ptx_version: int
     libdevice: Path | None
@@ -117,6 +119,7 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
         assert isinstance(outline, LlvmOutline)
         parts.append(LlvmPart(outline, part.define, part.declare, _names(part, plan)))
     return Lowering(
+        llvm=settings.llvm,
         parts=tuple(parts),
         target=settings.target,
         options=settings.options,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from tests.generated import llvm, ptx
 from tests.generated.description import CallEither, Program, Role, Variable
 from tests.generated.names import spelled
 from tests.whole_program import whole_program_ptx
+
+WHOLE = "whole"
+"""What messages call the program that was not split."""
 
 
 def texts_of(program: Program) -> list[str]:
@@ -78,7 +82,7 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
     name, each once, with the sizes that the program gives them; and of what kernels store to one at most."""
     found: list[str] = []
     names = sorted(kernel.name for kernel in program.kernels)
-    for way, cubins in {"whole": [whole], **split.images}.items():
+    for way, cubins in {WHOLE: [whole], **split.images}.items():
         infos = [read_cubin(cubin, way) for cubin in cubins]
         kernels = sorted(name for info in infos for name in info.kernels)
         if kernels != names:
@@ -91,8 +95,12 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
             count = _definitions(program, variable, infos) if variable.role in (Role.SLOTS, Role.COUNTER) else 0
             if count > 1:
                 found.append(f"{way}: there are {count} of {variable.name}, which kernels store to")
-    if _same_registers(program):
-        found += _registers_differ(read_cubin(whole), split)
+    whole_kernels = read_cubin(whole).kernels
+    found += [
+        f"bundle: {name} has {split.bundle.kernels[name].registers} registers, not {whole_kernels[name].registers}"
+        for name in _same_code(program) & whole_kernels.keys() & split.bundle.kernels.keys()
+        if split.bundle.kernels[name].registers != whole_kernels[name].registers
+    ]
     return found
 
 
@@ -102,25 +110,22 @@ def _definitions(program: Program, variable: Variable, infos: Sequence[CubinInfo
         return 0  # others are called like it
     name = spelled(variable.name) if program.format == "ll" else variable.name
     own = local_ptx_name(name) if program.format == "ll" else name
-    given = re.sub(r"[^a-zA-Z0-9_]", "_", name) + "__parcubin_"
+    given = re.sub(r"[^a-zA-Z0-9_]", "_", name) + "$parcubin_"
     return sum(s.name == own or s.name.startswith(f"_{given}") for info in infos for s in info.defined)
 
 
-def _same_registers(program: Program) -> bool:
-    """Whether the kernels of a bundle must have the registers that they have in the whole program. Not when a
-    function's address is taken, or PTX has an alias of it: it is neither inlined nor specialised then, and a kernel
-    whose shard does not hold the reason gets better code. And of PTX in two modules the whole program is a link."""
+def _same_code(program: Program) -> set[str]:
+    """The kernels that must have the registers in a bundle that they have in the whole program. None when a function's
+    address is taken, or PTX has an alias of it: it is neither inlined nor specialised then, and a kernel whose shard
+    does not hold the reason gets better code. In LLVM IR those that share no function: LLVM specialises a function for
+    all its calls. And of PTX in two modules the whole program is a link."""
     steps = [step for steps in program.all_steps for step in steps]
-    return not (
+    if (
         (program.format == "ptx" and (program.modules > 1 or program.aliases))
         or any(isinstance(step, CallEither) for step in steps)
         or any(variable.role is Role.FUNCTIONS for variable in program.variables)
-    )
-
-
-def _registers_differ(whole: CubinInfo, split: Split) -> list[str]:
-    return [
-        f"bundle: {name} has {kernel.registers} registers, not {whole.kernels[name].registers}"
-        for name, kernel in split.bundle.kernels.items()
-        if kernel.registers != whole.kernels[name].registers
-    ]
+    ):
+        return set()
+    functions = {k.name: program.reached(k.steps) & program.function.keys() for k in program.kernels}
+    users = Counter(name for names in functions.values() for name in names)
+    return {name for name, used in functions.items() if program.format == "ptx" or all(users[f] == 1 for f in used)}

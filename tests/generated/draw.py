@@ -33,6 +33,7 @@ from tests.generated.description import (
     Variable,
     Vote,
     costs,
+    is_constant_data,
 )
 from tests.generated.distribute import distributed
 from tests.generated.names import CONSTANT_DATA, draw_name
@@ -91,6 +92,12 @@ class _Drawing:
         self.taken: set[str] = set()
         self.unnamed = 0
         self.two_modules = self.chance(0.35)
+        self.kernels = random.randint(2, 6)
+        # Kernels that share what must not be copied have to stay together. In most programs each variable that must not
+        # be has one kernel that uses it.
+        self.owned = self.chance(0.65)
+        self.owner: dict[str, int] = {}
+        self.drawn_for: int | None = None
 
     def program(self) -> Program:
         random = self.random
@@ -117,7 +124,8 @@ class _Drawing:
                 if costs(whole, functions[i].steps, 0) <= _MOST_INLINED_STEPS:
                     break
         kernels = []
-        for i in range(random.randint(2, 6)):
+        for i in range(self.kernels):
+            self.drawn_for = i
             kernels.append(self.kernel(i))
             whole = replace(whole, kernels=tuple(kernels))
         whole = self.with_all_tables_used(whole)
@@ -233,6 +241,24 @@ class _Drawing:
         self.random.shuffle(variables)
         return variables
 
+    def may_be_used(self, name: str) -> bool:
+        """Whether the kernel or function that is drawn may use a variable; functions belong to all kernels."""
+        return self.owner.get(name, self.drawn_for) == self.drawn_for
+
+    def is_copied(self, variable: Variable) -> bool:
+        """Whether each shard has its own."""
+        if variable.space == "shared":
+            return True
+        if self.format == "ptx":
+            return is_constant_data(variable.name)
+        host_traits = {"used", "compiler_used", "externally_initialized"} & variable.traits
+        return (
+            variable.linkage in ("internal", "private", "linkonce_odr")
+            and "constant" in variable.traits
+            and not host_traits
+            and not variable.holds_addresses
+        )
+
     def one_variable(self, number: int, role: Role, others: Sequence[Variable]) -> Variable:
         variable = self.ptx_variable(role) if self.format == "ptx" else self.llvm_variable(role)
         if role in (Role.SHARED, Role.DYNAMIC):
@@ -245,10 +271,12 @@ class _Drawing:
         if role is Role.FUNCTIONS:
             targets = self.some(self.addressable, 1, 5)
         elif role is Role.POINTERS:
-            tables = [v.name for v in others if v.role is Role.TABLE]
-            slots = [v.name for v in others if v.role is Role.SLOTS]
+            pointees = [v for v in others if v.role in (Role.TABLE, Role.SLOTS)]
+            self.drawn_for = self.owner.get(self.random.choice(pointees).name, 0)
+            tables = [v.name for v in pointees if v.role is Role.TABLE and self.may_be_used(v.name)]
+            slots = [v.name for v in pointees if v.role is Role.SLOTS and self.may_be_used(v.name)]
             # A thread must not read what another writes, so that pointers are to one of these.
-            targets = self.some(self.random.choice((tables, slots)), 1, 4)
+            targets = self.some(self.random.choice([names for names in (tables, slots) if names]), 1, 4)
             if targets[0] in tables and self.chance(0.4):
                 variable = replace(variable, traits=variable.traits | {"offset"})
         if variable.linkage == "common":
@@ -273,6 +301,11 @@ class _Drawing:
         else:
             name = draw_name(self.random, self.format, f"var{number}", self.taken, for_host=for_host, local=local)
             variable = replace(variable, name=name)
+        if self.owned and not self.is_copied(variable):
+            owner = self.random.randrange(self.kernels)
+            # Kernels that call through pointers stay together in any case.
+            self.owner[variable.name] = {Role.FUNCTIONS: 0, Role.POINTERS: self.drawn_for or 0}.get(role, owner)
+        self.drawn_for = None
         return self.written(variable)
 
     def written(self, variable: Variable) -> Variable:
@@ -335,7 +368,7 @@ class _Drawing:
     # Code
 
     def named(self, *roles: Role) -> list[str]:
-        return [v.name for v in self.variables if v.role in roles]
+        return [v.name for v in self.variables if v.role in roles and self.may_be_used(v.name)]
 
     def step(self, behind: Sequence[str]) -> Step:
         """A step of a function, or of a kernel; `behind` are functions that it may call without a guard."""
@@ -352,17 +385,17 @@ class _Drawing:
                     return Call(random.choice(self.callable), guarded=True)
                 case 6 if tables := self.named(Role.FUNCTIONS):
                     return CallPointer(random.choice(tables), random.randrange(4), self.chance(0.3))
-                case 7 if self.chance(0.3):
+                case 7 if self.chance(0.3) and not (self.owned and self.drawn_for != 0):
                     return CallEither(random.choice(self.callable), random.choice(self.callable))
-                case 8 | 9:
+                case 8 | 9 if tables := self.named(Role.TABLE):
                     index = 1 if self.chance(0.3) else None
-                    return Lookup(random.choice(self.named(Role.TABLE)), index)
+                    return Lookup(random.choice(tables), index)
                 case 10 if pointers := self.named(Role.POINTERS):
                     return Follow(random.choice(pointers))
-                case 11 | 12:
-                    return Update(random.choice(self.named(Role.SLOTS)), random.randrange(2, 9))
-                case 13:
-                    return Count(random.choice(self.named(Role.COUNTER)), random.choice((1, 15, 255)))
+                case 11 | 12 if slots := self.named(Role.SLOTS):
+                    return Update(random.choice(slots), random.randrange(2, 9))
+                case 13 if counters := self.named(Role.COUNTER):
+                    return Count(random.choice(counters), random.choice((1, 15, 255)))
                 case 14 if shared := self.named(Role.SHARED, Role.DYNAMIC):
                     return Update(random.choice(shared), random.randrange(2, 9))
                 case 15 if self.chance(0.5):
@@ -383,7 +416,8 @@ class _Drawing:
     def kernel(self, number: int) -> Kernel:
         random = self.random
         name = draw_name(random, self.format, f"kernel{number}", self.taken, for_host=self.format == "ll", local=False)
-        counters = self.some(self.named(Role.COUNTER), 0, 1)
+        known = self.named(Role.COUNTER)
+        counters = self.some(known, 0, 1) if known else ()
         steps = tuple(self.kernel_step() for _ in range(random.randint(1, 6)))
         assignments = [self.assignment() for _ in range(random.choice((0, 0, 0, 1)))]
         if self.format == "ll":
@@ -408,7 +442,9 @@ class _Drawing:
     def assignment(self) -> Assignment | None:
         """What replaces an element of a variable that may change."""
         changing = [
-            v for v in self.variables if v.holds_addresses and v.space != "const" and "constant" not in v.traits
+            v
+            for v in self.variables
+            if v.holds_addresses and v.space != "const" and "constant" not in v.traits and self.may_be_used(v.name)
         ]
         if not changing:
             return None

@@ -14,8 +14,10 @@ from cuda.pathfinder import find_bitcode_lib
 
 import parcubin
 from parcubin.errors import InputError, InternalCompilerError, TargetUnsupportedError, UnresolvedSymbolError
-from parcubin.lower.llvm import lower, print_module
-from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION, check_target
+from parcubin.lower.interface import Llvm
+from parcubin.lower.llvmlite import LlvmliteLlvm
+from parcubin.lower.lowering import lower
+from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION
 from parcubin.model import CompilationOptions, Target
 from parcubin.providers.subprocess import SubprocessProvider
 from parcubin.toolchain.version import Tool, Version
@@ -24,6 +26,17 @@ from tests.inspect.cuda_tools import Tools
 from tests.split.samples import HEADER, call, function, kernel, load
 
 LIBDEVICE = Path(find_bitcode_lib("device"))
+
+lowering: Llvm = LlvmliteLlvm()
+
+
+@pytest.fixture(autouse=True, params=["llvmlite", "external"])
+def llvm_of_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test here is run with both."""
+    if request.param == "external":
+        external = request.getfixturevalue("external_llvm")
+        monkeypatch.setitem(globals(), "lowering", external)
+        monkeypatch.setenv("PARCUBIN_LLVM", external.tools.folder)
 
 
 def ptx(
@@ -37,6 +50,7 @@ def ptx(
     """Lowers modules as one shard."""
     parts = [(f"part {number}", HEADER + text) for number, text in enumerate(texts)]
     return lower(
+        lowering,
         parts,
         target=Target(target),
         options=options or CompilationOptions(),
@@ -236,6 +250,19 @@ def test_dynamic_shared_memory_has_the_alignment_that_any_part_needs(
     assert re.findall(r"\.extern \.shared \.align (\d+) \.b8 memory\[\];", text) == [str(alignment)]
 
 
+@pytest.mark.parametrize(
+    "header", ["", 'target datalayout = "e-i64:32-i128:32"\ntarget triple = "nvptx64-nvidia-gpulibs"\n']
+)
+def test_data_layout_and_triple_are_those_of_the_target(header: str) -> None:
+    parts = [("one", header + kernel("k")), ("two", header + kernel("l"))]
+    for texts in (parts, parts[:1]):
+        linked = lowering.link(texts, "the shard")
+        layout = re.search(r'^target datalayout = "(.*)"$', linked, re.M)
+        assert layout is not None
+        assert "i128:128" in layout[1]
+        assert 'target triple = "nvptx64-nvidia-cuda"' in linked
+
+
 def test_parts_that_do_not_link_are_an_error() -> None:
     with pytest.raises(InputError, match="symbol multiply defined"):
         ptx(kernel("k"), kernel("k"))
@@ -247,7 +274,7 @@ def test_parts_that_do_not_link_are_an_error() -> None:
         (kernel("k").replace("ret void", "ret i32 1"), "part 0 at line .*: value doesn't match function result type"),
         (kernel("k").replace("  ret void\n", ""), "part 0 at line 5: function body requires at least one basic block"),
         (kernel("k") + "\n\0" + kernel("l"), "part 0 at line 9: there is a NUL character"),
-        ("@v = internal global i32 0, align 3\n", "part 0 at line 4: alignment is not a power of two"),
+        ("@v = internal global i32 0, align 3\n" + kernel("k"), "part 0 at line 4: alignment is not a power of two"),
         (
             kernel("k", "  %a = add i32 %b, 1\n  %b = add i32 %a, 1\n"),
             "the shard is not valid LLVM IR: Instruction does not",
@@ -288,20 +315,22 @@ def test_debug_info_is_what_ptxas_takes(debug_info: str, tmp_path: Path) -> None
 
 class NewerToolchain(SubprocessProvider):
     def latest_ptx_isa_version(self) -> int:
-        return LATEST_PTX_VERSION + 5
+        return 999
 
 
 def test_the_ptx_version_is_one_that_llvm_knows() -> None:
     """LLVM answers a version that it does not know with an old one."""
     newer = NewerToolchain(Tool("ptxas", "/nowhere/ptxas", Version(14, 0, 0)))
-    assert AskVersions(newer).run()[0] == LATEST_PTX_VERSION
-    written = [ptx(kernel("k"), ptx_version=LATEST_PTX_VERSION + more) for more in (0, 5)]
-    assert [".version 9.0\n" in text for text in written] == [True, False]
+    newest, _ = AskVersions(newer, lowering).run()
+    assert newest >= LATEST_PTX_VERSION
+    directives = [f".version {version // 10}.{version % 10}\n" for version in (newest, newest + 5)]
+    written = [ptx(kernel("k"), ptx_version=version) for version in (newest, newest + 5)]
+    assert [d in text for d, text in zip(directives, written, strict=True)] == [True, False]
 
 
 class TestTargets:
     def test_unknown_to_llvm(self) -> None:
-        with pytest.raises(TargetUnsupportedError, match=r"LLVM 22.* does not know the target sm_95.*newest.* sm_121f"):
+        with pytest.raises(TargetUnsupportedError, match=r"LLVM \d+.* does not know the target sm_95.* sm_\d+f"):
             ptx(kernel("k"), target="sm_95")
 
     @pytest.mark.parametrize(
@@ -332,18 +361,18 @@ class TestTargets:
 
     def test_all_in_the_table_pass(self) -> None:
         for name in FIRST_PTX_VERSIONS:
-            check_target(Target(name), LATEST_PTX_VERSION, "LLVM")
+            lowering.check_target(Target(name), LATEST_PTX_VERSION)
 
 
 def test_printing() -> None:
-    text = print_module(b"define void @f() { ret void }", "input")
+    text = lowering.print_module(b"define void @f() { ret void }", "input")
     assert "define void @f() {\n  ret void\n}\n" in text
     module = llvm.parse_assembly("define void @f() { ret void }", llvm.create_context())
-    assert "define void @f() {\n  ret void\n}\n" in print_module(module.as_bitcode(), "input")
+    assert "define void @f() {\n  ret void\n}\n" in lowering.print_module(module.as_bitcode(), "input")
     with pytest.raises(InputError, match="cannot parse input at line 2: expected"):
-        print_module(b"\ndefine void f() { ret void }", "input")
+        lowering.print_module(b"\ndefine void f() { ret void }", "input")
     with pytest.raises(InputError, match="neither bitcode nor text"):
-        print_module(b"\xff\xfe", "input")
+        lowering.print_module(b"\xff\xfe", "input")
 
 
 UNSELECTABLE = kernel(
@@ -377,9 +406,10 @@ def test_diagnostics_of_llvm_stay_in_the_worker(capfd: pytest.CaptureFixture[str
         compiler.compile(HEADER + kernel("k", loop) + metadata)
     assert capfd.readouterr() == ("", "")
     script = (
-        "import sys; from parcubin.lower.llvm import lower; from parcubin.model import *\n"
-        "lower([('p', sys.argv[1])], target=Target('sm_90'), options=CompilationOptions(), ptx_version=80,"
-        " keep={'k'}, libdevice=None, name='s')"
+        "import sys; from parcubin.lower.llvmlite import LlvmliteLlvm; from parcubin.lower.lowering import lower\n"
+        "from parcubin.model import *\n"
+        "lower(LlvmliteLlvm(), [('p', sys.argv[1])], target=Target('sm_90'), options=CompilationOptions(),"
+        " ptx_version=80, keep={'k'}, libdevice=None, name='s')"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, HEADER + kernel("k", loop) + metadata],

@@ -1,4 +1,4 @@
-"""The corpus through the whole pipeline, compared with the serial whole-program compile of `benchmarks/serial.py`."""
+"""The corpus through the whole pipeline, compared with the serial compile of `benchmarks/contenders/serial.py`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import parcubin
 from parcubin.errors import SeveralInputsError
 from tests.conftest import ROOT
+from tests.cuda_tools import cuda_tool
 from tests.inspect.cuda_tools import Tools, Usage
 
 
@@ -38,10 +39,11 @@ def case(
     name, arch = request.param
     folder = tmp_path_factory.mktemp(name)
     tools = Tools(folder)
-    source, output = folder / name, folder / "serial.cubin"
+    source, output = folder / name, folder / "serial"
     source.write_text(corpus_text(name))
-    command = [sys.executable, str(ROOT / "benchmarks" / "serial.py"), str(source), "--arch", arch, "-o", str(output)]
-    subprocess.run(command, check=True, capture_output=True)
+    command = [sys.executable, "-m", "benchmarks.contenders.serial", str(source), "--arch", arch]
+    command += ["--output", str(output), "--ptxas", cuda_tool("ptxas")]
+    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
     with parcubin.Compiler(arch) as compiler:
         bundle = compiler.compile(source)
         linked = compiler.compile(source, output="cubin")
@@ -49,7 +51,7 @@ def case(
     assert sum(map(len, usages)) == len({name for usage in usages for name in usage}), "a kernel is in two assemblies"
     return Case(
         name=name,
-        serial=tools.resource_usage(output.read_bytes()),
+        serial=tools.resource_usage((output / f"{source.stem}.cubin").read_bytes()),
         bundle=bundle,
         bundle_usage={name: usage for found in usages for name, usage in found.items()},
         linked=linked,

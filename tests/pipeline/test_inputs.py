@@ -17,6 +17,7 @@ import pytest
 import parcubin
 from parcubin.bundle import read_bundle
 from parcubin.inspect.cubin import CubinKind, read_cubin
+from parcubin.model import Emit
 from parcubin.sources import Input
 from tests.inspect.cuda_tools import Tools
 from tests.pipeline.samples import CONSTANT_TABLES, HEADER, arithmetic_kernel, kernel, module
@@ -243,3 +244,26 @@ def test_hosts(host: str, tmp_path: Path) -> None:
     assert result.stdout.strip() == "['k']", result.stderr
     assert result.stderr == ""
     assert result.returncode == 0
+
+
+@pytest.mark.parametrize("output", ["bundle", "cubin"])
+@pytest.mark.parametrize("other", ["ll", "ptx"])
+def test_the_name_of_a_host_variable_is_nothing_else(output: Emit, other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver finds local variables, too."""
+    monkeypatch.setattr("parcubin.split.grouping.ALONE_COST", -1)
+    use = "  %q = load i32, ptr addrspace(1) @v\n  store i32 %q, ptr %p\n"
+    host = module("@v = addrspace(1) externally_initialized global i32 1\n", kernel("a", use))
+    local = {
+        "ll": module(
+            "@v = internal addrspace(1) global [4 x i32] [i32 1, i32 2, i32 3, i32 4]\n",
+            kernel("b", use + "  store i32 0, ptr addrspace(1) @v\n"),
+        ),
+        "ptx": ".version 8.0\n.target sm_80\n.address_size 64\n.global .align 4 .b8 v[16] = {1};\n"
+        ".visible .entry b(.param .u64 p)\n{\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\nld.param.u64 %rd1, [p];\n"
+        "ld.global.u32 %r1, [v];\nst.global.u32 [%rd1], %r1;\nret;\n}\n",
+    }[other]
+    program = parcubin.compile([host, local], "sm_90", output=output)
+    images = [a.cubin for a in program.assemblies] if output == "bundle" else [program.cubin]
+    sizes = [info.variables["v"].size for info in map(read_cubin, images) if "v" in info.variables]
+    assert sizes == [4]
+    assert {name: v.size for name, v in program.variables.items()} == {"v": 4}

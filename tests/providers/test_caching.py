@@ -103,6 +103,8 @@ def test_everything_that_reaches_the_output_is_in_the_key() -> None:
     options = [
         DEFAULT,
         CompilationOptions(opt_level=0),
+        CompilationOptions(fast_compile="max"),
+        CompilationOptions(llvm_opt_level=0),
         CompilationOptions(line_info=True),
         CompilationOptions(debug_info=True),
         CompilationOptions(max_registers=32),

@@ -28,6 +28,7 @@ from parcubin.model import (
     CompilationOptions,
     DeferredModule,
     DeviceLibrary,
+    FastCompile,
     LinkInput,
     Ptx,
     RelocatableModule,
@@ -436,6 +437,27 @@ def test_optimisation_level_reaches_the_compiler(provider: CompilationProvider, 
         for level in (0, 1, 3)
     }
     assert len(set(sass.values())) == 3
+
+
+FIRST_RELEASE: dict[FastCompile, tuple[int, int]] = {"min": (12, 9), "mid": (12, 9), "max": (12, 5)}
+
+
+@pytest.mark.parametrize("level", FIRST_RELEASE)
+def test_fast_compile_level_is_taken_or_refused(
+    provider: CompilationProvider, level: FastCompile, cuobjdump: Cuobjdump
+) -> None:
+    fast = CompilationOptions(fast_compile=level)
+    release = re.search(r"(\d+)\.(\d+)", provider.identity)
+    assert release
+    if "driver" in provider.name or (int(release[1]), int(release[2])) < FIRST_RELEASE[level]:
+        with pytest.raises(UnavailableError, match="fast-compile level"):
+            provider.compile(SM_80, LOOP, fast)
+        return
+    cubins = [provider.compile(SM_80, LOOP, options).cubin for options in (fast, DEFAULT)]
+    assert len({cuobjdump(cubin, "--dump-sass") for cubin in cubins}) == 2
+    if provider.supports_compile_to_relocatable_module and provider.supports_compile_and_link:
+        module = provider.compile_to_relocatable_module(SM_80, store_kernel("store"), fast, PLAIN)
+        assert provider.compile_and_link(SM_80, [module], fast).cubin
 
 
 def test_parallel_use(provider: CompilationProvider) -> None:

@@ -37,6 +37,7 @@ def pair() -> tuple[CompilationProvider, CompilationProvider]:
         CompilationOptions(line_info=True),
         CompilationOptions(max_registers=32),
         CompilationOptions(opt_level=1),
+        CompilationOptions(fast_compile="max"),
         CompilationOptions(debug_info=True),
     ],
 )

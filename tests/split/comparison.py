@@ -103,10 +103,11 @@ class Comparer:
         Args:
             modules: textual LLVM IR.
             same_code: the kernels of the bundle have the very code of the whole program.
-            options: for the split compiles.
+            options: for the split compiles; of them, LLVM's optimisation level for the whole program, too.
         """
         arch = str(self.compiler.target)
-        whole = contents(self.tools, self.tools.assemble(whole_program_ptx(modules, arch), arch))
+        pass_level = options.llvm_opt_level if options else None
+        whole = contents(self.tools, self.tools.assemble(whole_program_ptx(modules, arch, pass_level=pass_level), arch))
         programs = [self.compile(*modules, output=output, options=options) for output in _OUTPUTS]
         comparison = Comparison(
             whole,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,12 @@ from tests.split.samples import HEADER, THREAD, call, function, kernel, load, lo
 from tests.whole_program import whole_program_ptx
 
 
+@pytest.fixture(scope="module")
+def compiler(compiler_of_each_llvm: parcubin.Compiler) -> parcubin.Compiler:
+    """Everything here holds whichever LLVM lowers."""
+    return compiler_of_each_llvm
+
+
 @dataclass(frozen=True)
 class Linked:
     """A module of a link."""
@@ -29,7 +36,7 @@ class Linked:
     ptx: str
 
 
-def modules_of(compare: Comparer, folder: Path, *inputs: str, **options: bool) -> list[Linked]:
+def modules_of(compare: Comparer, folder: Path, *inputs: str, **options: Any) -> list[Linked]:
     """The modules of a link with one kernel a shard, in the order in which they are linked."""
     compare.compile(*inputs, output="cubin", options=parcubin.CompilationOptions(**options), keep=folder)
     return [

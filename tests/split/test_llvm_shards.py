@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+import parcubin
 from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.inspect.cubin import read_cubin
 from parcubin.model import Emit
@@ -14,6 +15,13 @@ from parcubin.split.llvm_ir import outline_llvm_ir
 from tests.split.comparison import Comparer
 from tests.split.samples import HEADER, THREAD, assembly, call, function, kernel, load, lookup, store, use_shared
 from tests.whole_program import printed, whole_program_ptx
+
+
+@pytest.fixture(scope="module")
+def compiler(compiler_of_each_llvm: parcubin.Compiler) -> parcubin.Compiler:
+    """Everything here holds whichever LLVM lowers."""
+    return compiler_of_each_llvm
+
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin")
 HOST_VARIABLES = {
@@ -89,7 +97,7 @@ def test_shared_variables(compare: Comparer) -> None:
     whole = {name.strip('"') for name in HOST_VARIABLES} | {"static_counter", "odd_$_name", "inline_counter", "inline"}
     assert result.whole.variables.keys() == whole
     assert result.bundle.copies == Counter(whole)
-    internal = [name for name in result.linked.copies if "__parcubin_" in name]
+    internal = [name for name in result.linked.copies if "$parcubin_" in name]
     assert len(internal) == 2
     assert result.linked.copies == Counter((whole | set(internal)) - {"static_counter", "odd_$_name"})
     assert result.programs[1].report.shards > len(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -178,6 +179,25 @@ class TestVariables:
         assert definitions(link, "global") == [()]
         assert [shard.defines_constants for shard in link.shards] == [False, True, False]
 
+    def test_of_the_constant_bank_that_every_file_may_define_are_one_in_a_link(self) -> None:
+        """Linkers forget addresses in a constant bank that refers to a constant that they merge away."""
+        constants = (
+            "@v = linkonce_odr addrspace(4) constant i32 1\n"
+            "@{0} = addrspace(4) externally_initialized global ptr addrspacecast (ptr addrspace(4) @v to ptr)\n"
+        )
+        modules = outlines(
+            *(
+                constants.format(f"p_{name}") + lookup(name, "@v", 4) + lookup(f"{name}_p", f"@p_{name}", 4)
+                for name in "ab"
+            )
+        )
+        for modules_of_link in (modules, modules[:1]):
+            plan = plan_shards(modules_of_link, "link")
+            (home,) = definitions(plan, "v")
+            assert definitions(plan, "p_a") == [home]
+            assert sorted([home, *declarations(plan, "v")]) == sorted(together(plan))
+            assert plan.rename[0]["v"] == "v"  # visible, and so not dropped where its shard does not need it
+
     def test_shared_memory_is_copied(self) -> None:
         modules = outlines("@v = addrspace(3) global [4 x i32] undef\n" + load("a", "@v", 3) + load("b", "@v", 3))
         for kind in KINDS:
@@ -205,7 +225,7 @@ class TestVariables:
         )
         names = plan_shards(outlines(variables + kernels), "link").rename[0]
         assert len(set(names.values())) == 5
-        assert all(name.isascii() and name.isidentifier() for name in names.values())
+        assert all(re.fullmatch(r"_\w*\$parcubin_\w+", name, re.A) for name in names.values())
         more = outlines(kernel("a_first"), variables + kernels + load("another", "@x_y"))
         assert plan_shards(more, "link").rename[1] == names
 

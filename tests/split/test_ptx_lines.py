@@ -13,7 +13,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 import parcubin
-from parcubin.lower.llvm import lower
+from parcubin.lower.llvmlite import LlvmliteLlvm
+from parcubin.lower.lowering import lower
 from parcubin.model import CompilationOptions, Emit, Target
 from parcubin.split.llvm_ir import outline_llvm_ir
 from tests.inspect.cuda_tools import Tools
@@ -158,6 +159,7 @@ def test_llvm_module_with_debug_info(tools: Tools, corpus_text: Callable[[str], 
     define = frozenset(kernels).union(*(outline.symbols[k].references for k in kernels))
     define = frozenset(name for name in define if outline.symbols[name].defined)
     ptx = lower(
+        LlvmliteLlvm(),
         [("part", outline.render(define, frozenset(), {}))],
         target=Target("sm_90a"),
         options=CompilationOptions(line_info=True),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import describe, exit_on_error, print_error, print_json
 from parcubin.errors import UsageError
-from parcubin.model import CompilationOptions, Emit
+from parcubin.model import CompilationOptions, Emit, FastCompile
 
 if TYPE_CHECKING:
     from parcubin.program import Report
@@ -32,7 +32,15 @@ def compile_command(
         int | None, Option("--jobs", "-j", min=1, metavar="N", help="Worker processes; the cores by default.")
     ] = None,
     provider: Annotated[str, Option(metavar="NAME", help="The compilation provider.")] = "auto",
+    llvm: Annotated[str, Option(metavar="DIR", help="The folder with opt and llc that lower, or 'llvmlite'.")] = "auto",
     opt_level: Annotated[int, Option("-O", min=0, max=3, metavar="LEVEL", help="Optimisation level; 0 disables.")] = 3,
+    llvm_opt_level: Annotated[
+        int | None,
+        Option("--llvm-opt", min=0, max=3, metavar="LEVEL", help="LLVM's level alone; 0 for IR that is optimised."),
+    ] = None,
+    fast_compile: Annotated[
+        FastCompile, Option("--fast-compile", help="What ptxas leaves out to be done sooner, in place of its -O.")
+    ] = "0",
     line_info: Annotated[bool, Option("--lineinfo", help="Keep source line tables.")] = False,
     debug_info: Annotated[bool, Option("-g", help="Full debug info; the PTX compiler does not optimise.")] = False,
     max_registers: Annotated[
@@ -90,6 +98,8 @@ def compile_command(
         check_output(path, inputs)
         options = CompilationOptions(
             opt_level=opt_level,
+            llvm_opt_level=llvm_opt_level,
+            fast_compile=fast_compile,
             line_info=line_info,
             debug_info=debug_info,
             max_registers=max_registers,
@@ -107,6 +117,7 @@ def compile_command(
                 target=arch,
                 jobs=jobs,
                 provider=provider,
+                llvm=llvm,
                 driver=driver,
                 progress=progress,
                 max_memory=None if max_memory is None else memory_size(max_memory),

@@ -9,25 +9,30 @@ from parcubin.cli.arguments import Option
 from parcubin.cli.errors import exit_on_error, print_json
 
 if TYPE_CHECKING:
+    from parcubin.toolchain.decision import Decision
     from parcubin.toolchain.version import Tool
     from parcubin.workers.pool import WorkerPool
 
 
 def info_command(
     provider: Annotated[str, Option(metavar="NAME", help="Choose as if this provider was asked for.")] = "auto",
+    llvm: Annotated[
+        str, Option(metavar="DIR", help="Choose as if this folder with opt and llc was asked for, or 'llvmlite'.")
+    ] = "auto",
     as_json: Annotated[bool, Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Show the toolchain found, the driver, what is configured, the provider chosen and why.
+    """Show the toolchain found, the driver, what is configured, the LLVM and the provider chosen and why.
 
     Exit status: 0 something compiles here, 2 wrong usage or configuration, 3 no usable toolchain.
     """
     with exit_on_error(as_json):
+        from parcubin import __version__
         from parcubin.configuration import read_configuration
         from parcubin.errors import ToolchainError
         from parcubin.workers.pool import WorkerPool
 
         configuration = read_configuration()
-        info = versions()
+        info: dict[str, Any] = {"parcubin": __version__}
         info["toolchain"] = toolchain()
         info["driver"] = driver()
         info["configuration"] = [
@@ -36,6 +41,7 @@ def info_command(
         ]
         failures: list[ToolchainError] = []
         with WorkerPool(1) as pool:  # a faulty library must not take this process down
+            info["llvm"] = describe_llvm(llvm, pool)
             for purpose, needs_link in (("link", True), ("bundle", False)):
                 try:
                     info[purpose] = describe(provider, needs_link, info["driver"], pool)
@@ -50,13 +56,18 @@ def info_command(
             print_text(info)
 
 
-def versions() -> dict[str, Any]:
-    """Versions of parcubin and of the LLVM that lowers."""
-    import llvmlite.binding
+def describe_llvm(requested: str, pool: WorkerPool) -> dict[str, Any]:
+    """The LLVM that lowers, as `describe` has a provider.
 
-    from parcubin import __version__
+    Raises:
+        ToolchainError: what was asked for cannot be used.
+    """
+    from parcubin.lower.selection import select_llvm
+    from parcubin.workers.jobs import AskVersions
 
-    return {"parcubin": __version__, "llvm": ".".join(map(str, llvmlite.binding.llvm_version_info))}
+    selection = select_llvm(requested)
+    ptx_isa, identity = pool.submit(AskVersions(None, selection.llvm)).result()
+    return {"identity": identity, "ptx_isa": ptx_isa, "decisions": _decisions(selection.decisions)}
 
 
 def toolchain() -> list[dict[str, str]]:
@@ -104,11 +115,12 @@ def describe(requested: str, needs_link: bool, installed: dict[str, Any], pool: 
         "identity": provider.identity,
         "ptx_isa": pool.submit(AskPtxVersion(provider)).result(),
         "warnings": [*selection.warnings, *too_new_for_driver(selection.tools, installed)],
-        "decisions": [
-            {"candidate": decision.candidate, "verdict": decision.verdict, "reason": decision.reason}
-            for decision in selection.decisions
-        ],
+        "decisions": _decisions(selection.decisions),
     }
+
+
+def _decisions(decisions: Sequence[Decision]) -> list[dict[str, str]]:
+    return [{"candidate": d.candidate, "verdict": d.verdict, "reason": d.reason} for d in decisions]
 
 
 def too_new_for_driver(tools: Sequence[Tool], installed: dict[str, Any]) -> list[str]:
@@ -129,7 +141,7 @@ def too_new_for_driver(tools: Sequence[Tool], installed: dict[str, Any]) -> list
 
 def print_text(info: dict[str, Any]) -> None:
     """The same for people."""
-    print(f"parcubin {info['parcubin']}, LLVM {info['llvm']}\n")
+    print(f"parcubin {info['parcubin']}\n")
     for found in info["toolchain"]:
         print(f"{found['component']:<21} {found['path']} ({found['origin']})")
     installed = info["driver"]
@@ -138,17 +150,22 @@ def print_text(info: dict[str, Any]) -> None:
         value = setting["value"]
         text = ", ".join(value) if isinstance(value, list) else str(value).lower() if value in (True, False) else value
         print(f"{setting['setting']:<21} {text} (set by {setting['origin']})")
+    _print_choice("To lower", info["llvm"]["identity"], info["llvm"])
     for purpose, heading in (("link", "To link"), ("bundle", "For a bundle")):
         chosen = info[purpose]
         if "error" in chosen:
             print(f"\n{heading}: nothing\n{chosen['error']}")
             continue
-        major, minor = divmod(chosen["ptx_isa"], 10)
-        print(f"\n{heading}: {chosen['provider']}, PTX ISA up to {major}.{minor}")
-        for decision in chosen["decisions"]:
-            print(f"    {decision['candidate']}: {decision['verdict']}, {decision['reason']}")
+        _print_choice(heading, chosen["provider"], chosen)
         for warning in chosen["warnings"]:
             print(f"    warning: {warning}")
+
+
+def _print_choice(purpose: str, name: str, chosen: dict[str, Any]) -> None:
+    major, minor = divmod(chosen["ptx_isa"], 10)
+    print(f"\n{purpose}: {name}, PTX ISA up to {major}.{minor}")
+    for decision in chosen["decisions"]:
+        print(f"    {decision['candidate']}: {decision['verdict']}, {decision['reason']}")
 
 
 def _driver_text(installed: dict[str, Any]) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
 
 COMMANDS = {
     "compile": "Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.",

@@ -15,6 +15,7 @@ def split_command(
     output: Annotated[Path, Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     arch: Annotated[str, Option("--arch", metavar="TARGET", help="The target: sm_80, sm_90a.")] = "sm_80",
     emit: Annotated[Emit, Option(help="What the plan is for.")] = "cubin",
+    llvm: Annotated[str, Option(metavar="DIR", help="The folder with the opt that prints, or 'llvmlite'.")] = "auto",
 ) -> None:
     """Write the shards of a program and the plan.
 
@@ -26,7 +27,7 @@ def split_command(
         from parcubin.compiler import Compiler
         from parcubin.files import write_files
 
-        with Compiler(arch) as compiler:
+        with Compiler(arch, llvm=llvm) as compiler:
             shards = compiler.split(list(inputs), output=emit)
         files: dict[str, bytes] = {}
         described: list[dict[str, Any]] = []

@@ -23,6 +23,8 @@ class Use:
         kernels: the kernels that reach it.
         functions: when no kernel does, the functions that refer to it.
         defined_in: the input that defines it but is not linked with this one; empty when no input does.
+        input_name: the input that refers to it, where that is known.
+        line: the line of the input where it does so first.
     """
 
     symbol: str
@@ -30,6 +32,8 @@ class Use:
     kernels: tuple[str, ...]
     functions: tuple[str, ...] = ()
     defined_in: str = ""
+    input_name: str = ""
+    line: int | None = None
 
 
 def uses_of(
@@ -80,9 +84,12 @@ def unresolved_error(uses: Iterable[Use]) -> UnresolvedSymbolError:
         message = f"A symbol is used and not defined: {lines[0]}. {' '.join(hints)}"
     else:
         message = "\n".join([f"{len(lines)} symbols are used and not defined:", *(f"  {x}" for x in lines), *hints])
+    first = next((use for symbol in sorted(by_symbol) for use in by_symbol[symbol] if use.line is not None), None)
     return UnresolvedSymbolError(
         message,
         symbols=sorted(by_symbol),
+        input_name=first.input_name if first else "",
+        line=first.line if first else None,
         kernels=list(dict.fromkeys(k for several in by_symbol.values() for use in several for k in use.kernels)),
     )
 
@@ -116,7 +123,8 @@ def _describe(symbol: str, uses: Sequence[Use]) -> str:
         else f"in {uses[0].where}"
     )
     defined_in = next((use.defined_in for use in uses if use.defined_in), "")
-    return f"{name}, used {user}" + (f" and defined in {defined_in}" if defined_in else "")
+    at = next((f" (line {use.line} of {use.input_name})" for use in uses if use.line is not None), "")
+    return f"{name}, used {user}{at}" + (f" and defined in {defined_in}" if defined_in else "")
 
 
 def _some(names: Sequence[str]) -> str:

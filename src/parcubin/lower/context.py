@@ -10,8 +10,6 @@ from typing import Any, Self
 from parcubin.errors import InputError
 from parcubin.lower.dialect import in_llvm_22
 
-BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-
 _PARSE_ERROR = re.compile(r"<string>:(\d+):\d+: error: (.*)")
 
 
@@ -60,8 +58,6 @@ class LlvmContext:
         """
         try:
             module = self._parsed(source)
-        except UnicodeDecodeError as error:
-            raise InputError(f"{name} is neither bitcode nor text: {error}.", input_name=name) from None
         except RuntimeError as error:
             where = _PARSE_ERROR.search(str(error))
             line = int(where[1]) if where else None
@@ -74,15 +70,12 @@ class LlvmContext:
         return module
 
     def _parsed(self, source: str | bytes) -> Any:
-        if isinstance(source, bytes) and source.startswith(BITCODE_MAGICS):
+        if isinstance(source, bytes):
             return llvm().parse_bitcode(source, self._context)
-        text = source if isinstance(source, str) else source.decode()
-        if (end := text.find("\0")) >= 0:  # where LLVM, which gets a C string, would stop reading
-            raise RuntimeError(f"<string>:{text.count(chr(10), 0, end) + 1}:1: error: there is a NUL character")
         try:
-            return llvm().parse_assembly(text, self._context)
+            return llvm().parse_assembly(source, self._context)
         except RuntimeError:
-            if (translated := in_llvm_22(text)) == text:
+            if (translated := in_llvm_22(source)) == source:
                 raise
             return llvm().parse_assembly(translated, self._context)
 

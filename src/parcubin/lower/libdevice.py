@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from parcubin.errors import InputError, UnresolvedSymbolError
+from parcubin.lower.interface import Llvm
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 
+_FUNCTION = re.compile(r"^(define|declare) .*?@(__nv_[\w$.]+)\(", re.M | re.A)
 
-def libdevice_functions(
-    path: Path | None, names: frozenset[str], user: str, printed: Callable[[bytes, str], str]
-) -> str:
+
+def needed_of_libdevice(texts: Iterable[str]) -> frozenset[str]:
+    """Functions of libdevice that modules declare and none of them defines."""
+    named: dict[str, set[str]] = {"define": set(), "declare": set()}
+    for text in texts:
+        for keyword, name in _FUNCTION.findall(text):
+            named[keyword].add(name)
+    return frozenset(named["declare"] - named["define"])
+
+
+def libdevice_functions(path: Path | None, names: frozenset[str], user: str, llvm: Llvm) -> str:
     """A module with the named functions and what they call.
 
     Args:
         path: `libdevice.10.bc`; None when it was not found.
         names: functions that a shard calls and does not define, all beginning with `__nv_`.
         user: what messages call the shard.
-        printed: makes text of bitcode with a name.
+        llvm: what reads the bitcode, once a worker.
 
     Raises:
         InputError: there is no libdevice.
@@ -30,7 +41,7 @@ def libdevice_functions(
             f"{user} calls {', '.join(sorted(names))} of libdevice, and no libdevice.10.bc was found. "
             "Install it with `pip install 'parcubin[cuda13]'`, or set CUDA_HOME to a CUDA toolkit."
         )
-    outline = _outline(path, printed)
+    outline = _outline(path, llvm)
     unknown = sorted(names - outline.symbols.keys())
     if unknown:
         raise UnresolvedSymbolError(f"{user} calls {', '.join(unknown)}, which libdevice lacks.", symbols=unknown)
@@ -43,5 +54,5 @@ def libdevice_functions(
 
 
 @cache
-def _outline(path: Path, printed: Callable[[bytes, str], str]) -> LlvmOutline:
-    return outline_llvm_ir(printed(path.read_bytes(), str(path)), "libdevice")
+def _outline(path: Path, llvm: Llvm) -> LlvmOutline:
+    return outline_llvm_ir(llvm.print_module(path.read_bytes(), str(path)), "libdevice")

@@ -1,10 +1,12 @@
-"""What LLVM 22 can emit PTX for (llvm/lib/Target/NVPTX/NVPTX.td).
+"""What LLVM can emit PTX for; of the LLVM 22 of llvmlite, as a table (llvm/lib/Target/NVPTX/NVPTX.td).
 
 LLVM answers an unknown target with a note and goes on, and ends the process over a PTX ISA version that is too old for
-the target, so both are checked before.
+the target.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from parcubin.errors import TargetUnsupportedError
 from parcubin.model import Target
@@ -35,29 +37,27 @@ FIRST_PTX_VERSIONS = {
 """The targets, and the oldest PTX ISA version for each."""
 
 
-def check_target(target: Target, ptx_version: int, llvm: str) -> None:
-    """Checks that LLVM can emit PTX of a version for a target.
+def unknown_target(target: Target, known: Iterable[str], llvm: str) -> TargetUnsupportedError:
+    """The error for a target that an LLVM does not know.
 
     Args:
         target: the architecture.
-        ptx_version: PTX ISA version, 90 for 9.0.
-        llvm: what messages call LLVM.
-
-    Raises:
-        TargetUnsupportedError: it cannot.
+        known: names of those that it knows.
+        llvm: what messages call it.
     """
-    first = FIRST_PTX_VERSIONS.get(target.name)
-    if first is None:
-        newest = max(FIRST_PTX_VERSIONS, key=lambda name: (Target(name).number, name))
-        raise TargetUnsupportedError(
-            f"{llvm} does not know the target {target}. The newest that it knows is {newest}; "
-            "use PTX as the input, or an older target."
-        )
-    if ptx_version < first:
-        raise TargetUnsupportedError(
-            f"{target} needs PTX ISA {_dotted(first)}, and {_dotted(ptx_version)} is the newest that the toolchain "
-            "knows. Use a newer toolchain, or an older target."
-        )
+    newest = max(known, key=lambda name: (Target(name).number, name))
+    return TargetUnsupportedError(
+        f"{llvm} does not know the target {target}. The newest that it knows is {newest}; "
+        "use PTX as the input, or an older target."
+    )
+
+
+def too_old_ptx(target: Target, first: int, ptx_version: int) -> TargetUnsupportedError:
+    """The error for a PTX ISA version that is older than the first for a target."""
+    return TargetUnsupportedError(
+        f"{target} needs PTX ISA {_dotted(first)}, and {_dotted(ptx_version)} is the newest that the toolchain "
+        "knows. Use a newer toolchain, or an older target."
+    )
 
 
 def _dotted(version: int) -> str:

@@ -95,6 +95,10 @@ class DriverProvider:
         raise self._no_relocatable_modules()
 
     def compile_and_link(self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions) -> Assembly:
+        if options.fast_compile != "0" and any(isinstance(undeferred(i), Ptx) for i in inputs):
+            raise UnavailableError(
+                f"{self.driver} has no fast-compile levels. Add ptxas or nvJitLink, or leave the level out."
+            )
         symbols = check_inputs(inputs)
         inputs = with_room(inputs, self.driver.cuda)
 

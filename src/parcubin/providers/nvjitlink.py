@@ -30,6 +30,7 @@ from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
 from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
+from parcubin.providers.ptxas_options import optimisation_option
 from parcubin.providers.relocatable_link import joinable, resolves_shared_memory
 from parcubin.toolchain.logs import check_spills, diagnostics, failure
 from parcubin.toolchain.version import Tool
@@ -108,7 +109,7 @@ class NvJitLinkProvider:
             self._check_can_join(inputs)
         symbols = check_inputs(inputs)
         inputs = joinable(inputs, self.library) if relocatable else with_room(inputs, self.library.version.release)
-        arguments = _options(target, options, relocatable=relocatable)
+        arguments = _options(self.library, target, inputs, options, relocatable=relocatable)
         cubin, log = within_launch_bounds(
             lambda registers: _run(self.library, target, inputs, [*arguments, *_function_limit(registers)])
         )
@@ -131,15 +132,17 @@ class NvJitLinkProvider:
             )
 
 
-def _options(target: Target, options: CompilationOptions, *, relocatable: bool) -> list[str]:
+def _options(
+    tool: Tool, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions, *, relocatable: bool
+) -> list[str]:
     # -Xptxas=-v gives ptxas's resource lines alone; -verbose adds the linker's, which 12.4 writes to standard output.
     arguments = [f"-arch={target}", "-Xptxas=-v"]
     if relocatable:
         arguments.append("-r")
     if options.debug_info:
         arguments.append("-g")
-    elif options.opt_level != 3:
-        arguments.append(f"-Xptxas=-O{options.opt_level}")  # -O itself takes 0 and 3 only
+    elif any(isinstance(undeferred(i), Ptx) for i in inputs):  # modules may be another tool's
+        arguments.append(f"-Xptxas={optimisation_option(tool, options)}")  # -O itself takes 0 and 3 only
     if options.line_info:
         arguments.append("-lineinfo")
     if options.max_registers is not None:

@@ -102,7 +102,9 @@ class NvPtxCompilerProvider:
         is_plain = kind is RelocatableKind.PLAIN
         given = with_room_in_module(ptx, self.library.version.release) if is_plain else ptx
         cubin, log = within_launch_bounds(
-            lambda registers: _run(self.library, target, given, ptxas_options(target, options, kind, registers))
+            lambda registers: _run(
+                self.library, target, given, ptxas_options(self.library, target, options, kind, registers)
+            )
         )
         if is_plain:
             cubin = with_alignments_of(cubin, ptx)

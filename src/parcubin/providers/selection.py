@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from parcubin.configuration import Configuration, ToolPaths, read_configuration
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.model import Target
-from parcubin.providers.composite import CompositeProvider
-from parcubin.providers.deferred import DeferredProvider
-from parcubin.providers.driver import DriverProvider
-from parcubin.providers.interface import CompilationProvider
-from parcubin.providers.nvjitlink import NvJitLinkProvider
-from parcubin.providers.nvptxcompiler import NvPtxCompilerProvider
-from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.decision import Decision
 from parcubin.toolchain.driver import DriverVersion, can_load, usable_driver
 from parcubin.toolchain.known_issues import known_issues
 from parcubin.toolchain.locate import Component, find_all
 from parcubin.toolchain.shared_nvptxcompiler import shared_nvptxcompiler
 from parcubin.toolchain.version import Tool
+
+if TYPE_CHECKING:
+    from parcubin.providers.interface import CompilationProvider
+    from parcubin.providers.nvptxcompiler import NvPtxCompilerProvider
+    from parcubin.providers.subprocess import SubprocessProvider
 
 __all__ = ("PROVIDER_NAMES", "Decision", "Selection", "ToolPaths", "select")
 
@@ -37,7 +36,6 @@ PROVIDER_NAMES = (
 )
 
 ToolName = Literal["ptxas", "nvlink", "nvJitLink", "nvptxcompiler"]
-Verdict = Literal["chosen", "usable", "rejected"]
 
 _PROVIDER_OF_TOOL: dict[ToolName, str] = {
     "ptxas": "subprocess",
@@ -45,24 +43,6 @@ _PROVIDER_OF_TOOL: dict[ToolName, str] = {
     "nvJitLink": "nvjitlink",
     "nvptxcompiler": "nvptxcompiler",
 }
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One candidate and what became of it.
-
-    Attributes:
-        candidate: a tool with its path, or a provider.
-        verdict: a tool is "usable" or "rejected", a provider "chosen" or "rejected".
-        reason: why.
-    """
-
-    candidate: str
-    verdict: Verdict
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.candidate}: {self.verdict}, {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -175,7 +155,7 @@ def _warnings(tools: tuple[Tool, ...], target: Target | None) -> tuple[str, ...]
     return tuple(texts)
 
 
-_Candidate = tuple[CompilationProvider, tuple[Tool, ...]]
+_Candidate = tuple["CompilationProvider", tuple[Tool, ...]]
 
 
 @dataclass
@@ -255,6 +235,8 @@ class _Search:
                     yield tool
 
     def _nvjitlink(self) -> Iterator[_Candidate]:
+        from parcubin.providers.nvjitlink import NvJitLinkProvider
+
         for library in self._tools("nvJitLink"):
             provider = NvJitLinkProvider(library)
             if self.needs_link and not provider.supports_compile_to_relocatable_module:
@@ -263,6 +245,9 @@ class _Search:
                 yield provider, (library,)
 
     def _deferred_nvjitlink(self) -> Iterator[_Candidate]:
+        from parcubin.providers.deferred import DeferredProvider
+        from parcubin.providers.nvjitlink import NvJitLinkProvider
+
         if self._is_forbidden("deferred"):
             return
         for library in self._tools("nvJitLink"):
@@ -274,12 +259,17 @@ class _Search:
                 yield provider, (library,)
 
     def _driver(self) -> Iterator[_Candidate]:
+        from parcubin.providers.driver import DriverProvider
+
         if self.needs_link:
             self._reject("driver", "it makes no relocatable modules, other than deferred")
         elif found := self._usable_driver():
             yield DriverProvider(found), ()
 
     def _deferred_driver(self) -> Iterator[_Candidate]:
+        from parcubin.providers.deferred import DeferredProvider
+        from parcubin.providers.driver import DriverProvider
+
         if not self._is_forbidden("deferred") and (found := self._usable_driver()):
             provider = DeferredProvider(DriverProvider(found))
             if self._can_join(provider):
@@ -341,7 +331,11 @@ class _Search:
     def _assembler(self, tool: Tool) -> SubprocessProvider | NvPtxCompilerProvider | None:
         """The provider that compiles with a tool; of a static libnvptxcompiler, a shared one is built now."""
         if tool.name == "ptxas":
+            from parcubin.providers.subprocess import SubprocessProvider
+
             return SubprocessProvider(tool)
+        from parcubin.providers.nvptxcompiler import NvPtxCompilerProvider
+
         if not tool.path.endswith(".a"):
             return NvPtxCompilerProvider(tool)
         try:
@@ -383,7 +377,12 @@ def _components(name: ToolName, path: str | None) -> tuple[Component, ...]:
 
 def _pair(assembler: SubprocessProvider | NvPtxCompilerProvider, tool: Tool, linker: Tool) -> CompilationProvider:
     if linker.name == "nvlink":
+        from parcubin.providers.subprocess import SubprocessProvider
+
         return SubprocessProvider(tool, linker)
+    from parcubin.providers.composite import CompositeProvider
+    from parcubin.providers.nvjitlink import NvJitLinkProvider
+
     return CompositeProvider(
         (assembler, NvJitLinkProvider(linker)),
         extensible_modules=linker.version.release == tool.version.release,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +27,7 @@ from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import ptxas_options
 from parcubin.providers.relocatable_link import joinable
 from parcubin.toolchain.logs import check_spills, crash, failure
+from parcubin.toolchain.run import run_tool
 from parcubin.toolchain.version import Tool
 
 
@@ -109,7 +107,7 @@ class SubprocessProvider:
             Path(directory, "input.ptx").write_text(given.text, encoding="utf-8", errors="surrogateescape", newline="")
 
             def run(function_registers: int | None) -> str:
-                arguments = ptxas_options(target, options, kind, function_registers)
+                arguments = ptxas_options(self.ptxas, target, options, kind, function_registers)
                 arguments += ["input.ptx", "-o", "output.cubin"]
                 return _run(self.ptxas, arguments, directory, target, ptx.name, ptx=given.text)
 
@@ -178,33 +176,15 @@ def _run(
     file_names: dict[str, str] | None = None,
 ) -> str:
     """Runs a tool and returns its log; raises what the log describes when the tool fails."""
-    try:
-        run = subprocess.run(
-            [tool.path, *arguments],
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": directory},
-            check=False,
-        )
-    except OSError as error:
-        raise ToolchainError(f"{tool.path} cannot be run: {error.strerror}.") from error
-    log = run.stdout.decode("utf-8", errors="replace")
+    run = run_tool(tool.path, arguments, directory)
+    log = run.log
     if file_names:
         log = re.sub(r"\binput-\d+\.(?:cubin|a)\b", lambda m: file_names.get(m[0], m[0]), log)
-    if run.returncode < 0:
-        raise crash(log, tool=str(tool), status=_signal_name(-run.returncode), input_name=subject, ptx=ptx)
-    if run.returncode:
+    if run.status < 0:
+        raise crash(log, tool=str(tool), status=run.signal_name, input_name=subject, ptx=ptx)
+    if run.status:
         raise failure(log, tool=str(tool), target=target, input_name=subject, ptx=ptx)
     return log
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _output(tool: Tool, directory: str, log: str, subject: str) -> bytes:

@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 
-MEAN_SHARD_COST = 400_000
-"""Mean cost of a shard in characters of LLVM IR. A million of them take a core about 1.7 s on the corpus; a ptxas
-process costs 0.03 s before it does anything."""
+MEAN_SHARD_COST = 500_000
+"""Mean cost of a shard, in CPU microseconds; a ptxas process takes some 20,000 before it does anything."""
 
 ALONE_COST = 2 * MEAN_SHARD_COST
 """Kernels that cost more stand alone."""
@@ -60,7 +59,7 @@ class Grouping:
 
     Attributes:
         name_of: a node's name.
-        cost_of: a node's cost, in characters of text.
+        cost_of: a node's cost, in CPU microseconds.
         closure_of: everything that a node reaches.
     """
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 
+from parcubin.split.cost import LLVM_DATA, LLVM_KERNEL, llvm_copy_cost, llvm_declaration_copy_cost, llvm_function_cost
 from parcubin.split.llvm_global import LINKAGES, Global
 from parcubin.split.llvm_metadata import Metadata
 from parcubin.split.llvm_text import (
@@ -24,7 +26,7 @@ from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 
 __all__ = ["LlvmOutline", "NotInPrintedFormError", "outline_llvm_ir"]
 
-_FUNCTION_HEADER = re.compile(
+FUNCTION_HEADER = re.compile(
     rf"(?:define|declare)(?: ![-\w$.\\]+ !\d+)*"
     rf"(?P<words>(?: (?:{LINKAGES}|dso_local|dso_preemptable|default|hidden|protected|dllimport|dllexport))*)"
     rf'(?P<kernel> (?:ptx_kernel|cc ?71)\b)?(?:[^\n"@]++|"[^"\n]*+")*+@(?P<name>{NAME})\(',
@@ -69,6 +71,14 @@ class LlvmOutline:
         if symbol.kind is SymbolKind.VARIABLE and symbol.binding is Binding.LOCAL:
             return local_ptx_name(name)
         return plain_name(name)
+
+    def with_other_names(self, names: Set[str]) -> LlvmOutline:
+        """The module with other names for some of its local variables, which no C identifier can be."""
+        new: dict[str, str] = {}
+        for name in sorted(names):
+            stem = local_ptx_name(name) if not name[0].isdigit() else f"_{name}"
+            new[name] = next(n for n in (f"{stem}.{i}" for i in count(1)) if n not in self.symbols)
+        return outline_llvm_ir(renamed(self._text, new), self.name)
 
     @cached_property
     def environment(self) -> str:
@@ -164,6 +174,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
     used = {name: _elements(globals_[name]) if name in globals_ else () for name in _USED_LISTS}
     host_named = {symbol for elements in used.values() for element in elements for symbol in symbols_in(element)}
     kernels = metadata.annotated_kernels()
+    not_inlined = frozenset(name for name, words in module.attributes.items() if " noinline " in words)
 
     symbols: dict[str, Symbol] = {}
     entities: dict[str, Entity] = {}
@@ -183,11 +194,11 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
             raise NotInPrintedFormError(line[:120])
         symbols[global_name] = _global(Global.parse(line), entity, for_host)
     for function in module.functions:
-        header = _FUNCTION_HEADER.match(function)
+        header = FUNCTION_HEADER.match(function)
         if header is None or header["name"] in symbols:
             raise NotInPrintedFormError(function.split("\n", 1)[0][:120])
         entity = entities[header["name"]] = tokenize(function)
-        symbols[header["name"]] = _function(header, entity, header["name"] in kernels)
+        symbols[header["name"]] = _function(header, entity, header["name"] in kernels, not_inlined)
     named_by_assembly = _named_by_assembly(symbols, entities)
     _add_hidden_references(symbols, entities, metadata, named_by_assembly)
     used[_COMPILER_USED] += tuple(
@@ -214,20 +225,31 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
     )
 
 
-def _function(header: re.Match[str], entity: Entity, annotated: bool) -> Symbol:
+def _function(header: re.Match[str], entity: Entity, annotated: bool, not_inlined: Set[str]) -> Symbol:
     name = header["name"]
+    is_kernel = annotated or header["kernel"] is not None
     defined = entity.text.startswith("define")
     signature = entity.text[header.end() : entity.text.find("\n")]
     return Symbol(
         name=name,
-        kind=SymbolKind.KERNEL if header["kernel"] or annotated else SymbolKind.FUNCTION,
+        kind=SymbolKind.KERNEL if is_kernel else SymbolKind.FUNCTION,
         defined=defined,
         binding=_binding(name, _linkage(header["words"]), " comdat" in signature),
         references=(entity.calls | entity.mentions) - {name} if defined else frozenset(),
         addresses=entity.mentions if defined else frozenset(),
         calls_indirectly=entity.calls_indirectly and defined,
-        cost=len(entity.text) if defined else 0,
+        cost=llvm_function_cost(entity.text) + LLVM_KERNEL * is_kernel if defined else 0,
+        copy_cost=llvm_copy_cost(entity.text) if defined else llvm_declaration_copy_cost(name),
+        calls=_calls(name, entity.text[header.end() :], entity) if defined else {},
+        never_inlined=" noinline" in signature or not not_inlined.isdisjoint(entity.attributes),
     )
+
+
+def _calls(name: str, body: str, entity: Entity) -> dict[str, int]:
+    counts = {callee: body.count(f"@{callee}(") for callee in entity.calls if not callee.startswith("llvm.")}
+    if not counts.get(name):
+        counts.pop(name, None)  # its own head names it, too
+    return counts
 
 
 def _global(global_: Global, entity: Entity, for_host: bool) -> Symbol:
@@ -245,7 +267,8 @@ def _global(global_: Global, entity: Entity, for_host: bool) -> Symbol:
         sharing=_sharing(global_, binding, for_host) if is_variable else Sharing.COPY,
         in_constant_bank=is_variable and global_.space == _CONSTANT,
         is_alias=global_.keyword == "alias",
-        cost=len(entity.text) if global_.defined else 0,
+        cost=round(LLVM_DATA * len(entity.text)) if global_.defined else 0,
+        calls={} if is_variable else dict.fromkeys(references, 1),
     )
 
 

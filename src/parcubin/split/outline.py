@@ -56,7 +56,10 @@ class Symbol:
         sharing: for variables; COPY for functions.
         in_constant_bank: a variable in bank 3 (`.const`, address space 4).
         is_alias: another name of a function, which it refers to.
-        cost: characters of the definition's text; the plan's measure of work.
+        cost: CPU microseconds that the definition is predicted to take in each shard that holds it.
+        copy_cost: CPU microseconds that its code is predicted to take in each copy: its own, or inlined ones.
+        calls: how often it calls each function.
+        never_inlined: a function that has one copy of its code whoever calls it.
     """
 
     name: str
@@ -70,6 +73,9 @@ class Symbol:
     in_constant_bank: bool = False
     is_alias: bool = False
     cost: int = 0
+    copy_cost: int = 0
+    calls: Mapping[str, int] = field(default_factory=dict)
+    never_inlined: bool = False
 
 
 class Outline(Protocol):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
+from parcubin.split.cost import inlined_costs
 from parcubin.split.grouping import Grouping, Member, drawn
 from parcubin.split.outline import Binding, Outline, Sharing, Symbol, SymbolKind
 
@@ -53,7 +54,7 @@ class Shard:
         constants: it refers to the constant bank.
         defines_constants: it defines what is in the constant bank.
         pointers: it takes the addresses of functions or calls through pointers.
-        cost: predicted work, in characters of text.
+        cost: CPU microseconds that it is predicted to take, without the start of a compiler.
     """
 
     kernels: tuple[str, ...]
@@ -176,23 +177,6 @@ def plan_shards(
     )
 
 
-_KERNEL_COST = 1000
-"""What a kernel costs beside its text: 1.8 ms (1,500 empty kernels through LLVM 22 and ptxas 13.5)."""
-
-_DATA_COST_DIVISOR = 6
-"""Initial values cost a sixth of what code of their length costs (a table of 200,000 numbers, the same tools)."""
-
-
-def _cost(symbol: Symbol) -> int:
-    match symbol.kind:
-        case SymbolKind.KERNEL if symbol.defined:
-            return symbol.cost + _KERNEL_COST
-        case SymbolKind.VARIABLE:
-            return symbol.cost // _DATA_COST_DIVISOR
-        case _:
-            return symbol.cost
-
-
 @dataclass
 class _Graph:
     """The symbols of all modules, with references resolved across modules. A node is an index into its lists."""
@@ -203,22 +187,28 @@ class _Graph:
         self.nodes: list[Node] = [(m, s) for m, o in enumerate(self.outlines) for s in o.symbols]
         self.symbol: list[Symbol] = [self.outlines[m].symbols[s] for m, s in self.nodes]
         self.plain: list[str] = [self.outlines[m].plain_name(s) for m, s in self.nodes]
-        self.cost: list[int] = [_cost(symbol) for symbol in self.symbol]
         self._contested: set[int] = set()
         self._definition = self._strongest_definitions()
         self._refuse_names_defined_twice()
         index = {node: i for i, node in enumerate(self.nodes)}
         self._successors: list[list[int]] = []
+        calls: list[list[tuple[int, int]]] = []
         self.called_across_dialects: set[int] = set()
         for i, (module, _) in enumerate(self.nodes):
             symbol = self.symbol[i]
             successors = [index[module, r] for r in symbol.references] if symbol.defined else []
+            called = [(index[module, c], times) for c, times in symbol.calls.items() if (module, c) in index]
             if not self.is_own_definition(i) and (definition := self.definition(i)) is not None:
                 if self.dialect(definition) == self.dialect(i):
                     successors.append(definition)
+                    called = [(definition, 1)]
                 else:
                     self.called_across_dialects.add(definition)
             self._successors.append(successors)
+            calls.append(called)
+        never_inlined = [s.never_inlined or s.kind is SymbolKind.KERNEL for s in self.symbol]
+        inlined = inlined_costs([s.copy_cost for s in self.symbol], calls, never_inlined)
+        self.cost = [symbol.cost + copies for symbol, copies in zip(self.symbol, inlined, strict=True)]
         self.constants = {i for i, symbol in enumerate(self.symbol) if symbol.defined and symbol.in_constant_bank}
         self.kernels = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.KERNEL}
         functions = {i for i, symbol in enumerate(self.symbol) if symbol.kind is SymbolKind.FUNCTION}
@@ -350,7 +340,9 @@ class _Graph:
             case Sharing.COPY_UNLESS_LINKED:
                 return kind != "bundle"
             case Sharing.MERGE:
-                return kind == "bundle" and self.plain[i] in once
+                # Of a bank that refers to a constant which is merged away, linkers forget the addresses (nvlink and
+                # nvJitLink 13.0 and 13.5).
+                return self.plain[i] in once if kind == "bundle" else symbol.in_constant_bank
             case Sharing.COPY:
                 return False
 
@@ -366,19 +358,19 @@ class _Graph:
         return self.plain[i] not in self._definition and _IDENTIFIER.fullmatch(symbol.name) is not None
 
     def visible_names(self, shared: Set[int], users: Mapping[int, Sequence[int]]) -> dict[int, str]:
-        """The names under which several shards share local variables. A name depends on the variable's own alone,
-        unless other modules have shared variables of that name."""
+        """The names under which several shards share variables that are not visible as they are. A name depends on the
+        variable's own alone, unless other modules have shared variables of that name."""
         names: dict[int, str] = {}
         twins: dict[str, list[int]] = defaultdict(list)
         for node in shared:
             symbol = self.symbol[node]
-            if symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE:
+            if symbol.sharing is Sharing.MERGE or (symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE):
                 names[node] = symbol.name
             elif symbol.binding is Binding.LOCAL:
                 twins[symbol.name].append(node)
         for name, nodes in twins.items():
             digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-            stem = f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)}__parcubin_{digest}"
+            stem = f"{re.sub(r'[^a-zA-Z0-9_]', '_', name)}$parcubin_{digest}"
             nodes.sort(key=lambda node: (min(self.plain[user] for user in users[node]), node))
             for number, node in enumerate(nodes):
                 names[node] = f"_{stem}_{number}" if number else f"_{stem}"

@@ -27,6 +27,7 @@ from parcubin.ptx_syntax import (
     variable_declaration,
     without_comments,
 )
+from parcubin.split.cost import PTX_CHARACTER, PTX_DATA, PTX_KERNEL
 from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 
 _DESCRIPTION = re.compile(r"\.(?:version|target|address_size|pragma)\b")
@@ -46,10 +47,6 @@ _CONSTANT_DATA = re.compile(
 )
 """What NVVM, clang, LLVM and Rust call string literals, initialisers and lookup tables, which nothing stores to. NVPTX
 writes `_$_` for the dots in LLVM's names (lib/Target/NVPTX/NVPTXAssignValidGlobalNames.cpp)."""
-
-DATA_PER_CODE = 20
-"""Characters of initial values that ptxas reads while it compiles one of code. Code costs it what a character of LLVM
-IR costs LLVM and ptxas together: 1.4 s (cub.ptx) to 1.9 s (inductor.ll's PTX) a million, with 13.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +115,7 @@ class PtxOutline:
         pieces: the statements that belong to symbols, in their order.
         files: `.file` directives without their number, by number.
         strings: contents of `.debug_str` by label.
+        hidden_names: of local variables that get another name, because another module has a variable of that name.
     """
 
     name: str
@@ -128,6 +126,7 @@ class PtxOutline:
     pieces: tuple[Piece, ...] = field(repr=False)
     files: Mapping[int, bytes] = field(repr=False)
     strings: Mapping[bytes, bytes] = field(repr=False)
+    hidden_names: frozenset[str] = frozenset()
 
     @cached_property
     def environment(self) -> str:
@@ -150,7 +149,7 @@ class PtxOutline:
             else s
             for name, s in self.symbols.items()
         }
-        return replace(self, symbols=symbols)
+        return replace(self, symbols=symbols, hidden_names=frozenset(names))
 
     def pieces_of(self, names: Iterable[str]) -> Iterator[Piece]:
         """The statements of some symbols, in their order."""
@@ -316,9 +315,10 @@ def _symbols(pieces: Sequence[Piece], uses: Mapping[str, Uses]) -> Iterator[Symb
 
 def _cost(piece: Piece) -> int:
     if piece.variable is None:
-        return piece.end - piece.start
+        kernel = PTX_KERNEL if piece.kind is SymbolKind.KERNEL else 0
+        return round(PTX_CHARACTER * (piece.end - piece.start)) + kernel
     declarator = piece.variable.declarator
-    return (declarator.end - declarator.start) // DATA_PER_CODE
+    return round(PTX_DATA * (declarator.end - declarator.start))
 
 
 def _binding(piece: Piece, pieces: Sequence[Piece]) -> Binding:

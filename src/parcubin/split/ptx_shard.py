@@ -187,7 +187,7 @@ class _Shard:
             elif part.is_host_variable(name) and name in self._of_host:
                 new = name
             else:
-                new = self._free_name(name)
+                new = self._free_name(f"{name}$local" if name in part.outline.hidden_names else name)
             self._taken.add(new)
             if new != name:
                 names[name] = new

@@ -1,4 +1,4 @@
-"""What the death of a worker says about the compiler that ran in it."""
+"""What the death of a worker, or of a process that it started, says about the compiler that ran in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from parcubin.errors import (
     InternalCompilerError,
     OutOfMemoryError,
     ParcubinError,
+    ProcessCrashedError,
 )
 from parcubin.toolchain.logs import is_out_of_memory, out_of_memory
-from parcubin.workers.worker import WorkerCrashedError
 
 _SIGNALS_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _FATAL = re.compile(r"(?:LLVM ERROR: |(?=Assertion ))(.*)")
@@ -21,19 +21,19 @@ _FUNCTION_AT_FAULT = re.compile(r"^In function: (\S+)$", re.M)
 
 
 def is_from_outside(error: ParcubinError) -> bool:
-    """Whether a worker died because somebody, or the system, ended it."""
-    return isinstance(error, WorkerCrashedError) and error.signal in _SIGNALS_FROM_OUTSIDE
+    """Whether a process died because somebody, or the system, ended it."""
+    return isinstance(error, ProcessCrashedError) and error.signal in _SIGNALS_FROM_OUTSIDE
 
 
 def is_shortage_of_memory(error: ParcubinError) -> bool:
     """Whether a job failed because there was too little memory."""
     return isinstance(error, OutOfMemoryError) or (
-        isinstance(error, WorkerCrashedError) and is_out_of_memory(error.log)
+        isinstance(error, ProcessCrashedError) and is_out_of_memory(error.log)
     )
 
 
 def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = ()) -> ParcubinError:
-    """The error; the crash of a worker becomes that of the compiler that ran in it, and a time limit names what hit it.
+    """The error; the crash of a process becomes that of the compiler in it, and a time limit names what hit it.
 
     Args:
         error: what a job failed with.
@@ -44,7 +44,7 @@ def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = 
         return _timeout(error, what, kernels)
     if isinstance(error, OutOfMemoryError) and not error.kernels:
         return OutOfMemoryError(error.message, kernels=kernels, log=error.log)
-    if not isinstance(error, WorkerCrashedError):
+    if not isinstance(error, ProcessCrashedError):
         return error
     how = f" ({signal.Signals(error.signal).name})" if error.signal else ""
     if error.signal == signal.SIGKILL or is_out_of_memory(error.log):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,9 +30,11 @@ from parcubin.model import (
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.link_order import largest_alignment_first
 from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
+from parcubin.timing import timed
 from parcubin.toolchain.logs import Diagnostic, warnings
 
 if TYPE_CHECKING:
+    from parcubin.lower.interface import Llvm
     from parcubin.split.llvm_shard import LlvmPart
     from parcubin.split.ptx_shard import PtxShard
 
@@ -45,17 +45,15 @@ Module = Assembly | RelocatableModule | DeferredModule
 class AskVersions:
     """Asks for versions that only a worker can find out.
 
-    Returns: the newest PTX ISA version that LLVM and the provider both know, and LLVM's version as text.
+    Returns: the newest PTX ISA version that LLVM and the provider both know, and what LLVM calls itself.
     """
 
     provider: CompilationProvider | None
+    llvm: Llvm
 
     def run(self) -> tuple[int, str]:
-        from parcubin.lower.llvm import llvm_version
-        from parcubin.lower.targets import LATEST_PTX_VERSION
-
-        latest = self.provider.latest_ptx_isa_version() if self.provider else LATEST_PTX_VERSION
-        return min(latest, LATEST_PTX_VERSION), llvm_version()
+        latest = self.provider.latest_ptx_isa_version() if self.provider else sys.maxsize
+        return self.llvm.newest_ptx_version(latest), self.llvm.identity
 
 
 @dataclass(frozen=True)
@@ -74,17 +72,17 @@ class PrintModule:
 
     source: bytes = field(repr=False)
     name: str
+    llvm: Llvm
 
     def run(self) -> str:
-        from parcubin.lower.llvm import print_module
-
-        return print_module(self.source, self.name)
+        return self.llvm.print_module(self.source, self.name)
 
 
 @dataclass(frozen=True)
 class Lowering:
-    """LLVM IR to be lowered; see `lower.llvm.lower` for the fields."""
+    """LLVM IR to be lowered; see `lower.lowering.lower` for the fields."""
 
+    llvm: Llvm
     parts: tuple[LlvmIr | LlvmPart, ...] = field(repr=False)
     target: Target
     options: CompilationOptions
@@ -106,7 +104,7 @@ class PrintShard:
     lowering: Lowering
 
     def run(self) -> str:
-        from parcubin.lower.llvm import print_shard
+        from parcubin.lower.lowering import print_shard
 
         return print_shard(**self.lowering.arguments(), name=self.name)
 
@@ -144,7 +142,7 @@ class CompileShard:
         if self.provider is None:
             return self._result(ptx, summary, None, seconds)
         why_plain = None
-        with _timed(seconds, "assemble"):
+        with timed(seconds, "assemble"):
             module: Module
             if self.output == "assembly":
                 if missing := set(summary.externs) - SYSTEM_CALLS:
@@ -197,7 +195,7 @@ class CompileShard:
     def _ptx(self, seconds: dict[str, float]) -> Ptx:
         if not isinstance(self.source, Lowering):
             return Ptx(self.source.text, self.source.name)
-        from parcubin.lower.llvm import lower
+        from parcubin.lower.lowering import lower
 
         lowered = lower(**self.source.arguments(), name=self.name)
         seconds.update(lowered.seconds)
@@ -257,7 +255,7 @@ class LinkShards:
 
     def run(self) -> LinkResult:
         seconds: dict[str, float] = {}
-        with _timed(seconds, "link"):
+        with timed(seconds, "link"):
             output: Assembly | RelocatableModule
             inputs = largest_alignment_first(self.modules)
             if self.relocatable:
@@ -299,18 +297,3 @@ def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
     own = hashlib.sha256(" ".join(sorted(k.name for k in summary.kernels)).encode()).hexdigest()[:12]
     pattern = "|".join(map(re.escape, names))
     return re.sub(rf"(?<![\w$.%])(?:{pattern})(?![\w$.])", lambda m: f"{m[0]}__{own}", text)
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Adds the CPU seconds of this process and its children."""
-    start = _cpu_seconds()
-    try:
-        yield
-    finally:
-        seconds[stage] = seconds.get(stage, 0.0) + _cpu_seconds() - start
-
-
-def _cpu_seconds() -> float:
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in usages)

@@ -13,10 +13,10 @@ from typing import Self
 WORKER_BYTES = 60_000_000
 """What an idle worker takes at most: 18 MB at first, 20 to 60 MB after some shards (measured on the corpus)."""
 
-_BYTES_PER_CHARACTER = 250
-"""Of the 54 shards of `cub.ll`, `cub.ptx` and `inductor.ll`, 53 took 55 MB + 39 bytes a character, give or take 31 MB,
-and one (`k353`, which sorts) 323 MB for 1.1 million characters. No shard took more than is predicted here; most take
-about half. What was predicted too much is corrected by what running jobs are seen to take."""
+_BYTES_PER_MICROSECOND = 150
+"""Shards and kernels of the corpus (`benchmarks/data`) took 89 MB and 35 bytes a microsecond of predicted time, most of
+the former the worker's own; one kernel that sorts (`k353`) took 362 MB for 2.9 s, and one that unrolls 80 loops 196 MB
+for 0.4 s. What was predicted wrong is corrected by what running jobs are seen to take."""
 
 _INTERVAL = 0.02
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -26,9 +26,9 @@ def predicted_memory(cost: float) -> float:
     """Bytes that a worker and its compiler take at most for a shard.
 
     Args:
-        cost: the shard's size in characters of LLVM IR or PTX.
+        cost: the CPU microseconds that it is predicted to take.
     """
-    return WORKER_BYTES + _BYTES_PER_CHARACTER * cost
+    return WORKER_BYTES + _BYTES_PER_MICROSECOND * cost
 
 
 def memory_in_use(pid: int) -> int:

@@ -48,18 +48,25 @@ class WorkerPool:
     """
 
     def __init__(
-        self, size: int, *, max_memory: int | None = None, nice: int = 0, jobserver: Jobserver | None = None
+        self,
+        size: int,
+        *,
+        max_memory: int | None = None,
+        nice: int = 0,
+        jobserver: Jobserver | None = None,
+        llvmlite: bool = False,
     ) -> None:
-        """Starts workers; they load LLVM while the caller prepares the first jobs.
+        """Starts workers.
 
         Args:
             size: how many, at most.
             max_memory: bytes that they and their compilers may take; None for what the machine has.
             nice: what is added to their niceness.
             jobserver: where a token is taken for each job.
+            llvmlite: whether they load it while the caller prepares the first jobs.
         """
         self.size = size
-        self._state = _State(size, max_memory, nice, jobserver)
+        self._state = _State(size, max_memory, nice, jobserver, llvmlite)
         self._finalizer = weakref.finalize(self, self._state.close)
         self._state.start()
 
@@ -105,7 +112,7 @@ class JobFuture(Future[ResultT]):
         """The result. Without a timeout, the deadline is it.
 
         Raises:
-            ParcubinError: what the job raised, `WorkerCrashedError`, or `CompilationTimeoutError`.
+            ParcubinError: what the job raised, `ProcessCrashedError`, or `CompilationTimeoutError`.
         """
         if timeout is not None:
             return super().result(timeout)
@@ -151,13 +158,25 @@ class JobGroup:
         Args:
             job: the work.
             cost: of the waiting jobs the costliest runs first; without a cost, before all others.
-            size: characters of the text that it works on, from which its memory is predicted.
+            size: what its memory is predicted from: CPU microseconds that it is predicted to take, or characters of a
+                module that it only parses.
             timeout: seconds that it may take once it runs.
 
         Raises:
             WorkerError: the pool is closed, or belongs to the process that this one was forked from.
         """
         return self._state.submit(job, cost, size, self, replace(self._limit, seconds=timeout))
+
+    def result_of(self, future: JobFuture[ResultT]) -> ResultT:
+        """The result of another group's job, by this group's deadline.
+
+        Raises:
+            ParcubinError: as `JobFuture.result`.
+        """
+        try:
+            return future.result(_seconds_until(self._limit.deadline))
+        except TimeoutError:
+            raise self._limit.error() from None
 
     def completed(self, futures: Sequence[JobFuture[ResultT]]) -> Iterator[JobFuture[ResultT]]:
         """The futures as they are completed; at the deadline, all that are left. None of them waits any longer."""
@@ -213,12 +232,15 @@ class _State:
     """What a pool, the thread that starts jobs and the threads that use workers share. It does not hold the pool, so
     that an unreferenced pool is collected."""
 
-    def __init__(self, size: int, max_memory: int | None, nice: int, jobserver: Jobserver | None) -> None:
+    def __init__(
+        self, size: int, max_memory: int | None, nice: int, jobserver: Jobserver | None, llvmlite: bool
+    ) -> None:
         self.closed = False
         self._size = size
         self._max_memory = max_memory
         self._nice = nice
         self._jobserver = jobserver
+        self._llvmlite = llvmlite
         self._owner = os.getpid()
         self._lock = threading.RLock()  # the garbage collector may close a pool at any point
         self._numbers = itertools.count()
@@ -280,7 +302,7 @@ class _State:
             self._end()
             return
         try:
-            self._hands = [_Hand(Worker(temporary, self._nice)) for _ in range(self._size)]
+            self._hands = [_Hand(Worker(temporary, self._nice, llvmlite=self._llvmlite)) for _ in range(self._size)]
             self._idle = self._hands[::-1]
             for hand in self._hands[: self._first_workers()]:
                 self._give_thread(hand)

@@ -1,10 +1,10 @@
-"""A worker process: `python -m parcubin.workers.process FOLDER NICENESS`.
+"""A worker process: `python -m parcubin.workers.process FOLDER NICENESS [llvmlite]`.
 
 Reads jobs from standard input and writes results to what was standard output, each as a length (8 bytes, little endian)
-and a pickle; a first, empty result says that it is
-ready. Both ends are the same program, so pickle is safe here. What libraries print goes to standard error, where
-the pool looks when a worker dies. Temporary files go to FOLDER. When standard input ends, the parent is gone or wants
-the worker gone: it, its children and FOLDER go at once.
+and a pickle; a first, empty result says that it is ready, which with `llvmlite` is when it has loaded that. Both ends
+are the same program, so pickle is safe here. What libraries print goes to standard error, where the pool looks when a
+worker dies. Temporary files go to FOLDER. When standard input ends, the parent is gone or wants the worker gone: it,
+its children and FOLDER go at once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
@@ -67,10 +68,12 @@ def main() -> None:
         Path("/proc/self/oom_score_adj").write_text(_KILLED_FIRST)
     jobs: queue.SimpleQueue[Job[object]] = queue.SimpleQueue()
     threading.Thread(target=_read_jobs, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    with contextlib.suppress(ImportError):  # PTX needs no LLVM
-        from parcubin.lower.llvm import start
+    if "llvmlite" in sys.argv[3:]:
+        with contextlib.suppress(ImportError):  # PTX needs no LLVM
+            from parcubin.lower.llvmlite import load
 
-        start()
+            load()
+    import_module("parcubin.workers.jobs")  # while the parent is not ready either
     outcome: tuple[bool, object, int] = (True, None, 0)
     while True:
         results.write(packed(outcome))

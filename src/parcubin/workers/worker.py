@@ -14,22 +14,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from parcubin.errors import CompilationTimeoutError, ParcubinError, WorkerError
+from parcubin.errors import CompilationTimeoutError, ParcubinError, ProcessCrashedError, WorkerError
 from parcubin.workers.process import LENGTH_BYTES, Job, packed
 
 _LOG_TAIL = 8192
-
-
-class WorkerCrashedError(WorkerError):
-    """A worker died while it ran a job.
-
-    Attributes:
-        signal: the signal that ended it; None when it exited.
-    """
-
-    def __init__(self, message: str, *, signal: int | None, log: str) -> None:
-        super().__init__(message, log=log)
-        self.signal = signal
 
 
 @dataclass(frozen=True)
@@ -82,15 +70,15 @@ class Worker:
     One thread uses it; another one may `kill` it.
     """
 
-    def __init__(self, temporary: str, nice: int) -> None:
+    def __init__(self, temporary: str, nice: int, *, llvmlite: bool) -> None:
         """Makes a worker that is not started yet.
 
         Args:
             temporary: a folder for its temporary files.
             nice: what is added to its niceness.
+            llvmlite: whether it loads llvmlite before the first job.
         """
-        self._temporary = temporary
-        self._nice = nice
+        self._arguments = [temporary, str(nice), *(["llvmlite"] if llvmlite else [])]
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
@@ -110,7 +98,7 @@ class Worker:
             WorkerError: it cannot be started.
         """
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        command = [sys.executable, "-P", "-m", "parcubin.workers.process", self._temporary, str(self._nice)]
+        command = [sys.executable, "-P", "-m", "parcubin.workers.process", *self._arguments]
         with self._lock:
             if self._process is not None:
                 return
@@ -136,7 +124,7 @@ class Worker:
             for stream in (self._input, self._output):
                 os.set_blocking(stream.fileno(), False)
 
-    def died(self) -> WorkerCrashedError | None:
+    def died(self) -> ProcessCrashedError | None:
         """How the process ended while it had nothing to do; None when it lives or was not started."""
         if self._process is None:
             return None
@@ -149,7 +137,7 @@ class Worker:
         """Runs a job. What it takes to start the process does not count as its time.
 
         Raises:
-            WorkerCrashedError: the worker died.
+            ProcessCrashedError: the worker died.
             CompilationTimeoutError: the job took too long; the worker and its children were killed.
             WorkerError: the worker cannot be started.
         """
@@ -194,7 +182,7 @@ class Worker:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _buried(self) -> WorkerCrashedError:
+    def _buried(self) -> ProcessCrashedError:
         """Kills what is left of the group and tells how the worker ended."""
         with self._lock:
             assert self._process is not None
@@ -207,7 +195,7 @@ class Worker:
             os.close(self._stderr)
             self._process = None
         how = f"was ended by {_signal_name(-status)}" if status < 0 else f"exited with status {status}"
-        return WorkerCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
+        return ProcessCrashedError(f"A worker process {how}.", signal=-status if status < 0 else None, log=log)
 
     def _send(self, data: bytes, ends: float | None) -> None:
         descriptor = self._input.fileno()

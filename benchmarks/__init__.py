@@ -1,0 +1,1 @@
+"""Measurements. `python -m benchmarks.bench` is the one that `make bench` runs."""
