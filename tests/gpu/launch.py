@@ -12,8 +12,10 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ WORDS = 256
 """Size of a kernel's buffer, in words of 32 bits."""
 
 THREADS = 32
+
+_SECONDS_OF_A_PROGRAM = 120
 
 
 @dataclass(frozen=True)
@@ -210,12 +214,43 @@ def run(work: Work) -> Outcome:
     return Outcome(tuple(results))
 
 
+class GpuProcess:
+    """A process that runs one program after the other. One that an error of the driver ends spoils the process's
+    context for good, so the next program gets a new process."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, work: Work) -> Outcome:
+        """Runs the kernels; what ends the process is an error, too."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(1, get_context("spawn"))
+        try:
+            found = self._pool.submit(run, work).result(_SECONDS_OF_A_PROGRAM)
+        except TimeoutError:
+            found = Outcome((), f"not done after {_SECONDS_OF_A_PROGRAM} s")
+        except BrokenExecutor as error:
+            found = Outcome((), f"the process ended: {error}")
+        if found.error:
+            self.close()
+        return found
+
+    def close(self) -> None:
+        if self._pool:
+            for process in list(self._pool._processes.values()):
+                process.kill()
+            self._pool.shutdown(cancel_futures=True)
+        self._pool = None
+
+
 def run_apart(work: Work, folder: Path) -> Outcome:
     """Runs the kernels in a process of their own, and catches what they print."""
     result = folder / "outcome"
     command = [sys.executable, "-m", "tests.gpu.launch", str(result)]
     root = Path(__file__).resolve().parents[2]
-    process = subprocess.run(command, input=pickle.dumps(work), capture_output=True, cwd=root, timeout=120)
+    process = subprocess.run(
+        command, input=pickle.dumps(work), capture_output=True, cwd=root, timeout=_SECONDS_OF_A_PROGRAM
+    )
     assert process.returncode == 0, process.stderr.decode(errors="replace")
     outcome = pickle.loads(result.read_bytes())
     assert isinstance(outcome, Outcome)

@@ -10,8 +10,8 @@ import pytest
 
 import parcubin
 from parcubin.errors import UnresolvedSymbolError
-from tests.gpu.launch import Outcome, Work, compute_capability, first_buffer, run, run_apart
-from tests.gpu.programs import PROGRAMS
+from tests.gpu.launch import GpuProcess, Outcome, Work, compute_capability, first_buffer, run_apart
+from tests.gpu.programs import PROGRAMS, Program
 from tests.gpu.ways import WAYS, Cubins, compiler_for, one_kernel_a_shard, whole
 from tests.inspect.cuda_tools import Tools
 
@@ -33,26 +33,49 @@ def compiler(way: str) -> Iterator[parcubin.Compiler]:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Outcome]:
+def gpu() -> Iterator[GpuProcess]:
+    process = GpuProcess()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def expected(gpu: GpuProcess, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Outcome]:
     """What a program gives as a whole."""
 
     @cache
     def of(name: str) -> Outcome:
         folder = tmp_path_factory.mktemp("whole")
-        return outcome(name, whole(PROGRAMS[name], ARCH, Tools(folder)), folder)
+        return outcome(name, whole(PROGRAMS[name], ARCH, Tools(folder)), gpu, folder)
 
     return of
 
 
-def outcome(name: str, cubins: Cubins, folder: Path) -> Outcome:
+def outcome(name: str, cubins: Cubins, gpu: GpuProcess, folder: Path) -> Outcome:
     program = PROGRAMS[name]
     work = Work(cubins, program.launches, program.variables)
-    return run_apart(work, folder) if program.is_apart else run(work)
+    return run_apart(work, folder) if program.is_apart else gpu.run(work)
+
+
+def failed_launch(program: Program, found: Outcome) -> str:
+    """The kernel that an error of the driver ended."""
+    return next((launch.kernel for launch in program.launches[len(found.buffers) :]), "no kernel")
+
+
+def different_launches(program: Program, found: Outcome, wanted: Outcome) -> list[str]:
+    """Kernels and variables that hold something else in the end."""
+    names = [*(launch.kernel for launch in program.launches), *program.variables]
+    return [n for n, a, b in zip(names, found.buffers, wanted.buffers, strict=False) if a != b]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same_results(
-    name: str, way: str, compiler: parcubin.Compiler, expected: Callable[[str], Outcome], tmp_path: Path
+    name: str,
+    way: str,
+    compiler: parcubin.Compiler,
+    expected: Callable[[str], Outcome],
+    gpu: GpuProcess,
+    tmp_path: Path,
 ) -> None:
     program = PROGRAMS[name]
     if way in program.impossible:
@@ -61,11 +84,14 @@ def test_same_results(
         return
     with one_kernel_a_shard():
         cubins = WAYS[way](program, compiler, Tools(tmp_path))
-    found = outcome(name, cubins, tmp_path)
-    assert found == expected(name)
+    found, wanted = outcome(name, cubins, gpu, tmp_path), expected(name)
+    if not program.is_apart:
+        assert not wanted.error, f"{name} as a whole ends with {wanted.error}"
+        assert not found.error, f"{name}, {way}, ends with {found.error} in {failed_launch(program, found)}"
+    assert different_launches(program, found, wanted) == []
+    assert found == wanted
     if not program.is_apart:
         assert any(buffer != first_buffer() for buffer in found.buffers)
-        assert not found.error
 
 
 def test_what_is_printed_and_asserted(expected: Callable[[str], Outcome]) -> None:

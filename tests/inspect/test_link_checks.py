@@ -245,14 +245,14 @@ def test_what_a_linker_calls_success(tools: Tools) -> None:
     module = tools.assemble(HEADER + kernel("k"), ARCHITECTURE, "-c")
     linked = tools.link([module], ARCHITECTURE)
     infos = [read_cubin(module)]
-    check_output(linked, infos, relocatable=False, tool="nvlink", log="")
-    check_output(module, infos, relocatable=True, tool="nvlink", log="")
+    check_output(linked, infos, relocatable=False, tool="nvlink", release=(13, 5), log="")
+    check_output(module, infos, relocatable=True, tool="nvlink", release=(13, 5), log="")
     for cubin, relocatable in ((b"", False), (module, False), (linked, True)):
         with pytest.raises(LinkCheckError, match="reported success but did not write"):
-            check_output(cubin, infos, relocatable=relocatable, tool="nvlink", log="")
+            check_output(cubin, infos, relocatable=relocatable, tool="nvlink", release=(13, 5), log="")
     more = [*infos, read_cubin(tools.assemble(HEADER + kernel("lost"), ARCHITECTURE, "-c"))]
     with pytest.raises(LinkCheckError, match="lacks the kernels lost"):
-        check_output(linked, more, relocatable=False, tool="nvlink", log="")
+        check_output(linked, more, relocatable=False, tool="nvlink", release=(13, 5), log="")
 
 
 def test_variables_are_checked_after_a_link(tools: Tools) -> None:

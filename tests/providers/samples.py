@@ -201,6 +201,58 @@ SHARED = Ptx(
 )
 
 
+def dynamic_memory_kernel(name: str, alignment: int) -> Ptx:
+    """A kernel that stores the address of dynamic shared memory, which lies behind 5 + 12 bytes of static one."""
+    return Ptx(
+        HEADER
+        + f".extern .shared .align {alignment} .b8 dynamic_of_{name}[];\n"
+        + ".shared .align 1 .b8 odd[5]; // of the module\n"
+        + f".visible .entry {name}(.param .u64 p)\n{{\n.reg .u64 %rd<3>;\n.reg .u32 %r<9>;\n"
+        ".shared .align 4 .u32 first,\nmore[2];\n"
+        "ld.param.u64 %rd1,[p];\nmov.u32 %r1,%tid.x;\nst.volatile.shared.u32 [first],%r1;\n"
+        "st.volatile.shared.u32 [more+4],%r1;\nst.volatile.shared.u8 [odd+4],%r1;\n"
+        f"mov.u32 %r2,dynamic_of_{name};\nst.global.u32 [%rd1],%r2;\nret;\n}}\n",
+        name,
+    )
+
+
+STATIC_MEMORY = Ptx(
+    HEADER
+    + """.shared .align 4 .b8 of_module[20];
+.func touch()
+{
+    .reg .u32 %r<6>;
+    .shared .align 32 .b8 of_function[24];
+    mov.u32 %r1,%tid.x;
+    mov.u32 %r2,of_function;
+    add.u32 %r3,%r2,%r1;
+    st.volatile.shared.u8 [%r3],%r1;
+    mov.u32 %r4,of_module;
+    add.u32 %r5,%r4,%r1;
+    st.volatile.shared.u8 [%r5],%r1;
+    ret;
+}
+.visible .entry touches(.param .u64 p)
+{
+    .reg .u32 %r<6>;
+    .shared .align 64 .b8 own[24];
+    .shared .align 2 .b8 small[6];
+    mov.u32 %r1,%tid.x;
+    mov.u32 %r2,own;
+    add.u32 %r3,%r2,%r1;
+    st.volatile.shared.u8 [%r3],%r1;
+    mov.u32 %r4,small;
+    add.u32 %r5,%r4,%r1;
+    st.volatile.shared.u8 [%r5],%r1;
+    call touch, ();
+    ret;
+}
+""",
+    "touches",
+)
+"""A kernel and a function that write to static shared memory."""
+
+
 def _tool(name: Component) -> Tool:
     file = find(name)
     if not file:

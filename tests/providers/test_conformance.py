@@ -35,6 +35,7 @@ from parcubin.model import (
     Target,
 )
 from parcubin.providers.interface import CompilationProvider
+from parcubin.providers.link_order import largest_alignment_first
 from parcubin.toolchain.locate import find
 from parcubin.toolchain.logs import resource_usage
 from tests.providers.samples import (
@@ -47,8 +48,10 @@ from tests.providers.samples import (
     PLAIN,
     SHARED,
     SM_80,
+    STATIC_MEMORY,
     WITH_LINES,
     bounded_caller,
+    dynamic_memory_kernel,
     many_live_values,
     store_kernel,
 )
@@ -196,7 +199,7 @@ def test_links_modules_of_both_kinds(module_linker: CompilationProvider, cuobjdu
 
 
 def test_joins_relocatable_modules(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
-    if not provider.supports_link_to_relocatable_module:
+    if not (provider.supports_link_to_relocatable_module and provider.supports_compile_to_relocatable_module):
         with pytest.raises(UnavailableError, match=re.escape(provider.identity)):
             provider.link_to_relocatable_module(SM_80, [store_kernel("store")], DEFAULT)
         return
@@ -206,6 +209,59 @@ def test_joins_relocatable_modules(provider: CompilationProvider, cuobjdump: Cuo
     assert int.from_bytes(joined.cubin[16:18], "little") == 1
     assembly = provider.compile_and_link(SM_80, [joined, relocatable(provider, HELPERS)], DEFAULT)
     assert {"store", "caller"} <= set(registers(cuobjdump, assembly.cubin))
+
+
+def test_joined_modules_keep_their_shared_memory(module_linker: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    """The same addresses and sizes as without `-r` in between."""
+    if not module_linker.supports_link_to_relocatable_module:
+        pytest.skip("it cannot join modules")
+    modules = [relocatable(module_linker, STATIC_MEMORY), relocatable(module_linker, SHARED)]
+    linked = module_linker.compile_and_link(SM_80, modules, DEFAULT).cubin
+    joined = module_linker.link_to_relocatable_module(SM_80, modules, DEFAULT)
+    twice = module_linker.compile_and_link(SM_80, [joined], DEFAULT).cubin
+    for what in ("--dump-sass", "--dump-resource-usage"):
+        assert cuobjdump(twice, what) == cuobjdump(linked, what)
+
+
+def test_extensible_modules_keep_their_shared_memory_or_are_not_joined(
+    module_linker: CompilationProvider, cuobjdump: Cuobjdump
+) -> None:
+    module = module_linker.compile_to_relocatable_module(SM_80, SHARED, DEFAULT, EWP)
+    if not module_linker.supports_link_to_relocatable_module:
+        pytest.skip("it cannot join modules")
+    try:
+        joined = module_linker.link_to_relocatable_module(SM_80, [module], DEFAULT)
+    except UnavailableError:
+        return
+    usage = cuobjdump(module_linker.compile_and_link(SM_80, [joined], DEFAULT).cubin, "--dump-resource-usage")
+    assert re.search(r"Function shares:\s*REG:\d+ STACK:\d+ SHARED:40000", usage)
+
+
+@pytest.mark.parametrize("order", [(16, 128), (128, 16), (128,)])
+def test_dynamic_shared_memory_is_aligned(
+    linker: CompilationProvider, order: tuple[int, ...], cuobjdump: Cuobjdump
+) -> None:
+    ptx = [dynamic_memory_kernel(f"aligned_{alignment}", alignment) for alignment in order]
+    forms: list[list[LinkInput]] = [[*ptx]]
+    if linker.supports_compile_to_relocatable_module:
+        forms += [[linker.compile_to_relocatable_module(SM_80, p, DEFAULT, kind) for p in ptx] for kind in (PLAIN, EWP)]
+    for inputs in forms:
+        cubin = linker.compile_and_link(SM_80, largest_alignment_first(inputs), DEFAULT).cubin
+        assert_aligned_to_128(cuobjdump(cubin, "--dump-sass"))
+
+
+def test_dynamic_shared_memory_of_one_compile_is_aligned(provider: CompilationProvider, cuobjdump: Cuobjdump) -> None:
+    cubin = provider.compile(SM_80, dynamic_memory_kernel("aligned_128", 128), DEFAULT).cubin
+    assert_aligned_to_128(cuobjdump(cubin, "--dump-sass"))
+
+
+def assert_aligned_to_128(sass: str) -> None:
+    code = sass.split("Function : aligned_128")[1].split("Function : ")[0]
+    stored = re.search(r"STG\S* \S+, (R\d+) ;", code)
+    assert stored is not None
+    address = re.search(rf"MOV\S* {stored[1]}, (?:RZ, RZ, )?(0x[0-9a-f]+) ;", code)
+    assert address is not None, code
+    assert int(address[1], 16) % 128 == 0
 
 
 def test_a_symbol_defined_twice_is_an_error(linker: CompilationProvider) -> None:

@@ -139,16 +139,26 @@ def test_a_library_of_another_version_than_said() -> None:
 
 def test_old_nvjitlink_makes_no_relocatable_modules() -> None:
     assert not OLD_NVJITLINK.supports_compile_to_relocatable_module
-    with pytest.raises(UnavailableError, match=r"from 13\.0 on"):
+    with pytest.raises(UnavailableError, match=r"from 13\.2 on"):
         OLD_NVJITLINK.compile_to_relocatable_module(SM_80, store_kernel("store"), DEFAULT, PLAIN)
 
 
+def test_nvjitlink_before_13_2_joins_modules_and_makes_none() -> None:
+    for version, makes, joins in (((12, 9), False, False), ((13, 1), False, True), ((13, 2), True, True)):
+        provider = NvJitLinkProvider(Tool("nvJitLink", "/nowhere/libnvJitLink.so", Version(*version)))
+        assert provider.supports_compile_to_relocatable_module is makes
+        assert provider.supports_link_to_relocatable_module is joins
+        if not makes:
+            with pytest.raises(UnavailableError, match=r"from 13\.2 on"):
+                provider.link_to_relocatable_module(SM_80, [store_kernel("store")], DEFAULT)
+
+
 def test_two_thousand_links_take_no_more_memory_than_a_hundred() -> None:
-    """In one process, from one thread and from four. 12.x links PTX only, which takes a minute: it is measured, not
-    tested (docs/providers.md)."""
+    """In one process, from one thread and from four. Before 13.2 it links PTX only, which takes a minute: it is
+    measured, not tested (docs/providers.md)."""
     file = find("nvJitLink")
-    if not file or Tool.library("nvJitLink", file.path).version.major < 13:
-        pytest.skip("no libnvJitLink from 13.0 on here")
+    if not file or not NvJitLinkProvider(Tool.library("nvJitLink", file.path)).supports_compile_to_relocatable_module:
+        pytest.skip("no libnvJitLink from 13.2 on here")
     script = Path(__file__).parent.parent.parent / "benchmarks" / "nvjitlink_memory.py"
     printed = subprocess.run([sys.executable, script, file.path], capture_output=True, text=True, check=True).stdout
     growth = [int(kib) for kib in re.findall(r"(-?\d+) KiB more", printed)]

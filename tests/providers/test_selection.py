@@ -363,7 +363,7 @@ def test_the_log_reads_like_an_explanation(machine: Machine) -> None:
   nvlink: rejected, not found
   nvJitLink 12.9.86 with ptxas 13.5.37: rejected, a linker must not be older than its assembler
   nvptxcompiler: rejected, not found
-  nvjitlink (nvJitLink 12.9.86): rejected, it makes relocatable modules from 13.0 on only
+  nvjitlink (nvJitLink 12.9.86): rejected, it makes relocatable modules from 13.2 on only
   deferred(nvjitlink): chosen, nvJitLink 12.9.86"""
     )
 

@@ -37,8 +37,10 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQ")
+_RELOCATION_WITH_ADDEND = struct.Struct("<QQq")
 
 _SHT_SYMTAB = 2
+_SHT_RELA = 4
 _SHT_NOBITS = 8
 _SHT_REL = 9
 _SHT_SYMTAB_SHNDX = 18
@@ -108,6 +110,8 @@ class CubinInfo:
         undefined: symbols referred to.
         helper_calls: of a relocatable CUBIN: by kernel, the helper routines of ptxas that it calls (`__cuda_...`: warp
             intrinsics, division, trigonometry), where the linker has to see to the call.
+        dynamic_alignments: of a relocatable CUBIN: by kernel, the alignment in bytes of the dynamic shared memory that
+            its own code names.
     """
 
     kind: CubinKind
@@ -117,6 +121,7 @@ class CubinInfo:
     defined: tuple[Symbol, ...] = field(repr=False)
     undefined: tuple[Symbol, ...] = field(repr=False)
     helper_calls: dict[str, tuple[str, ...]] = field(repr=False, default_factory=dict)
+    dynamic_alignments: dict[str, int] = field(repr=False, default_factory=dict)
 
 
 def read_cubin(data: bytes, name: str = "input") -> CubinInfo:
@@ -234,13 +239,14 @@ class _Elf:
             yield _RawSymbol(name, kind, info >> 4, other, section, value, size)
 
     def references(self) -> Iterator[tuple[int, int]]:
-        """Which section refers to which symbol, by relocations without an addend: (section, symbol)."""
+        """Which section refers to which symbol, by relocations: (section, symbol)."""
+        forms = {_SHT_REL: _RELOCATION, _SHT_RELA: _RELOCATION_WITH_ADDEND}
         for section in self.sections:
-            if section.type == _SHT_REL:
+            if entry := forms.get(section.type):
                 entries = self._contents(section)
-                if len(entries) % _RELOCATION.size:
+                if len(entries) % entry.size:
                     raise _FormatError("a relocation table has a partial entry")
-                yield from ((section.info, info >> 32) for _, info in _RELOCATION.iter_unpack(entries))
+                yield from ((section.info, fields[1] >> 32) for fields in entry.iter_unpack(entries))
 
     def attributes_of_symbols(self) -> Iterator[tuple[int, int, int]]:
         """What `.nv.info` says of symbols, which it names by their index: (attribute, symbol, value)."""
@@ -324,7 +330,16 @@ def _read(elf: _Elf) -> CubinInfo:
         if symbol.kind in ("global", "constant") and _HOST_NAME.fullmatch(symbol.name):
             space: Literal["global", "constant"] = "global" if symbol.kind == "global" else "constant"
             variables.setdefault(symbol.name, VariableInfo(symbol.name, space, symbol.size))
-    return CubinInfo(kind, sm, kernels, variables, tuple(defined), tuple(undefined), _helper_calls(elf, symbols))
+    return CubinInfo(
+        kind=kind,
+        sm=sm,
+        kernels=kernels,
+        variables=variables,
+        defined=tuple(defined),
+        undefined=tuple(undefined),
+        helper_calls=_helper_calls(elf, symbols),
+        dynamic_alignments=_dynamic_alignments(elf, symbols),
+    )
 
 
 def _architecture(elf: _Elf) -> int:
@@ -396,6 +411,17 @@ def _helper_calls(elf: _Elf, symbols: list[_RawSymbol]) -> dict[str, tuple[str, 
     return {kernel: tuple(sorted(found[kernel])) for kernel in sorted(found)}
 
 
+def _dynamic_alignments(elf: _Elf, symbols: list[_RawSymbol]) -> dict[str, int]:
+    dynamic = {i: s.value for i, s in enumerate(symbols) if _is_dynamic_shared(s)}
+    kernels = {symbol.section: symbol.name for symbol in symbols if _is_kernel(symbol)}
+    found: dict[str, int] = {}
+    for kernel, symbol in elf.references() if dynamic else ():
+        if symbol in dynamic and kernel in kernels:
+            name = kernels[kernel]
+            found[name] = max(found.get(name, 0), dynamic[symbol])
+    return found
+
+
 def _symbol_kind(elf: _Elf, symbol: _RawSymbol) -> SymbolKind:
     if symbol.type == _STT_FUNC:
         return "kernel" if symbol.other & _STO_KERNEL else "function"
@@ -427,5 +453,8 @@ def _binding(symbol: _RawSymbol) -> Binding:
 
 
 def _alignment(symbol: _RawSymbol) -> int | None:
-    dynamic_shared = symbol.section == _SHN_UNDEF and symbol.other & _STO_SPACE_MASK == 0x40
-    return symbol.value if symbol.section == _SHN_COMMON or dynamic_shared else None
+    return symbol.value if symbol.section == _SHN_COMMON or _is_dynamic_shared(symbol) else None
+
+
+def _is_dynamic_shared(symbol: _RawSymbol) -> bool:
+    return symbol.section == _SHN_UNDEF and symbol.other & _STO_SPACE_MASK == 0x40

@@ -31,6 +31,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.dynamic_alignment import with_room
 from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
 from parcubin.providers.link_inputs import input_name, undeferred
@@ -99,12 +100,13 @@ class DriverProvider:
                 f"{self.driver} has no fast-compile levels. Add ptxas or nvJitLink, or leave the level out."
             )
         symbols = check_inputs(inputs)
+        inputs = with_room(inputs, self.driver.cuda)
 
         def run(function_registers: int | None) -> tuple[bytes, str]:
             return _run(self.driver, target, inputs, _limited(options, function_registers))
 
         cubin, log = within_launch_bounds(run)
-        check_output(cubin, symbols, relocatable=False, tool=str(self.driver), log=log)
+        check_output(cubin, symbols, relocatable=False, tool=str(self.driver), release=self.driver.cuda, log=log)
         compiled = [i for i in map(undeferred, inputs) if isinstance(i, Ptx)]
         if any(kernel.name not in resource_usage(log) for ptx in compiled for kernel in scan_ptx(ptx.text).kernels):
             # What the driver finds in its cache it does not log (measured with 580.159 on an H200); the cache goes by
@@ -130,7 +132,7 @@ class DriverProvider:
 
     def _no_relocatable_modules(self) -> UnavailableError:
         return UnavailableError(
-            f"{self.driver} cannot make relocatable modules. Add ptxas or nvJitLink from 13.0 on, or defer the "
+            f"{self.driver} cannot make relocatable modules. Add ptxas or nvJitLink from 13.2 on, or defer the "
             "compilation to the link."
         )
 

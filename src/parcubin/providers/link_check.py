@@ -7,13 +7,14 @@ and the output after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parcubin.errors import InputError, LinkCheckError, UnresolvedSymbolError
 from parcubin.inspect.checks import check_after_link, check_before_link
 from parcubin.inspect.cubin import Binding, CubinInfo, CubinKind, Symbol, SymbolKind, read_cubin
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
 from parcubin.model import DeviceLibrary, KernelInfo, LinkInput, Ptx, RelocatableModule
+from parcubin.providers.dynamic_alignment import check_alignments, dynamic_alignments, loses_alignment
 from parcubin.providers.link_inputs import undeferred
 
 
@@ -54,8 +55,11 @@ def unresolved(inputs: Sequence[LinkInput], log: str) -> UnresolvedSymbolError |
     return UnresolvedSymbolError(f"Symbols are used that nothing defines: {what}.", symbols=list(missing), log=log)
 
 
-def check_output(cubin: bytes, inputs: Sequence[CubinInfo], *, relocatable: bool, tool: str, log: str) -> None:
-    """Checks that a link's output is of the right type and holds every kernel that went in.
+def check_output(
+    cubin: bytes, inputs: Sequence[CubinInfo], *, relocatable: bool, tool: str, release: tuple[int, int], log: str
+) -> None:
+    """Checks that a link's output is of the right type, holds every kernel that went in, and aligns dynamic shared
+    memory.
 
     Raises:
         LinkCheckError: it does not.
@@ -69,11 +73,13 @@ def check_output(cubin: bytes, inputs: Sequence[CubinInfo], *, relocatable: bool
     if info.kind is not wanted:
         raise LinkCheckError(f"{tool} reported success but did not write {what}.", log=log)
     check_after_link(info, [k for i in inputs for k in i.kernels], [])
+    if not relocatable and loses_alignment(release):
+        check_alignments(info, inputs)
 
 
 def _info(module: RelocatableModule | Ptx) -> CubinInfo:
     if isinstance(module, Ptx):
-        return _ptx_info(scan_ptx(module.text, module.name))
+        return _ptx_info(scan_ptx(module.text, module.name), dynamic_alignments(module.text))
     info = read_cubin(module.cubin, module.name)
     if info.kind is CubinKind.ASSEMBLY:
         raise InputError(
@@ -83,7 +89,7 @@ def _info(module: RelocatableModule | Ptx) -> CubinInfo:
     return info
 
 
-def _ptx_info(summary: PtxSummary) -> CubinInfo:
+def _ptx_info(summary: PtxSummary, dynamic: Mapping[str, int]) -> CubinInfo:
     """What PTX will define and refer to once it is compiled."""
     bindings: dict[str, Binding] = {"visible": "global", "weak": "weak", "common": "common", "local": "local"}
     spaces: dict[str, SymbolKind] = {"global": "global", "const": "constant", "shared": "shared"}
@@ -101,9 +107,12 @@ def _ptx_info(summary: PtxSummary) -> CubinInfo:
                 if v.linkage != "extern"
             ),
         ),
-        undefined=tuple(
-            Symbol(name, "function", "global", 0)
-            for name in summary.externs
-            if name not in {v.name for v in summary.variables}
+        undefined=(
+            *(
+                Symbol(name, "function", "global", 0)
+                for name in summary.externs
+                if name not in {v.name for v in summary.variables}
+            ),
+            *(Symbol(name, "shared", "global", 0, alignment) for name, alignment in dynamic.items()),
         ),
     )

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parcubin.inspect.cubin import read_cubin
-from parcubin.model import DeferredModule, DeviceLibrary, RelocatableKind, RelocatableModule
-
-_Module = RelocatableModule | DeferredModule | DeviceLibrary
+from parcubin.model import LinkInput, RelocatableKind, RelocatableModule
 
 
-def largest_alignment_first(modules: Sequence[_Module]) -> list[_Module]:
+def largest_alignment_first(modules: Sequence[LinkInput]) -> list[LinkInput]:
     """Modules of a link with those in front whose dynamic shared memory has the largest alignment. Where a module is
     extensible the order stays, because it may have to be the first, and the others have names of their own."""
     if any(isinstance(m, RelocatableModule) and m.kind is not RelocatableKind.PLAIN for m in modules):
@@ -23,7 +21,7 @@ def largest_alignment_first(modules: Sequence[_Module]) -> list[_Module]:
     return sorted(modules, key=_alignment, reverse=True)
 
 
-def _alignment(module: _Module) -> int:
+def _alignment(module: LinkInput) -> int:
     if not isinstance(module, RelocatableModule):
         return 0
     info = read_cubin(module.cubin, module.name)

@@ -25,11 +25,13 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.dynamic_alignment import with_room
 from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output, unresolved
 from parcubin.providers.link_inputs import input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import optimisation_option
+from parcubin.providers.relocatable_link import joinable, resolves_shared_memory
 from parcubin.toolchain.logs import check_spills, diagnostics, failure
 from parcubin.toolchain.version import Tool
 
@@ -58,8 +60,8 @@ class NvJitLinkProvider:
 
     @property
     def supports_compile_to_relocatable_module(self) -> bool:
-        """From 13.0 on; older libraries reject the option `-r`."""
-        return self.library.version.major >= 13
+        """From 13.2 on; before, `-r` gives static shared memory wrong addresses, and before 13.0 there is none."""
+        return not resolves_shared_memory(self.library.version.release)
 
     @property
     def supports_compile_and_link(self) -> bool:
@@ -67,7 +69,8 @@ class NvJitLinkProvider:
 
     @property
     def supports_link_to_relocatable_module(self) -> bool:
-        return self.supports_compile_to_relocatable_module
+        """From 13.0 on, where each input is a relocatable module."""
+        return self.library.version.major >= 13
 
     @property
     def compiles_whole_program(self) -> bool:
@@ -102,22 +105,31 @@ class NvJitLinkProvider:
     def _link(
         self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions, *, relocatable: bool
     ) -> tuple[bytes, str]:
-        if relocatable and not self.supports_compile_to_relocatable_module:
-            raise UnavailableError(
-                f"{self.library} cannot make relocatable modules; nvJitLink can from 13.0 on. Use a newer one, add "
-                "ptxas, or defer the compilation to the link."
-            )
+        if relocatable:
+            self._check_can_join(inputs)
         symbols = check_inputs(inputs)
+        inputs = joinable(inputs, self.library) if relocatable else with_room(inputs, self.library.version.release)
         arguments = _options(self.library, target, inputs, options, relocatable=relocatable)
         cubin, log = within_launch_bounds(
             lambda registers: _run(self.library, target, inputs, [*arguments, *_function_limit(registers)])
         )
-        check_output(cubin, symbols, relocatable=relocatable, tool=str(self.library), log=log)
-        if not relocatable and self.library.version.release < (12, 5) and (missing := unresolved(inputs, log)):
+        release = self.library.version.release
+        check_output(cubin, symbols, relocatable=relocatable, tool=str(self.library), release=release, log=log)
+        if not relocatable and release < (12, 5) and (missing := unresolved(inputs, log)):
             raise missing  # to 12.4, a link that follows a failed one reports success (our measurement)
         if options.fail_on_spill:
             check_spills(log, _subject(inputs))
         return cubin, log
+
+    def _check_can_join(self, inputs: Sequence[LinkInput]) -> None:
+        has_ptx = any(isinstance(undeferred(i), Ptx) for i in inputs)
+        if not self.supports_link_to_relocatable_module or (
+            has_ptx and not self.supports_compile_to_relocatable_module
+        ):
+            raise UnavailableError(
+                f"{self.library} cannot make relocatable modules; nvJitLink can from 13.2 on. Use a newer one, add "
+                "ptxas, or defer the compilation to the link."
+            )
 
 
 def _options(

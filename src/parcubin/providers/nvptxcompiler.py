@@ -19,6 +19,7 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.dynamic_alignment import with_alignments_of, with_room_in_module
 from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import ptxas_options
@@ -98,11 +99,15 @@ class NvPtxCompilerProvider:
     def _compile(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
+        is_plain = kind is RelocatableKind.PLAIN
+        given = with_room_in_module(ptx, self.library.version.release) if is_plain else ptx
         cubin, log = within_launch_bounds(
             lambda registers: _run(
-                self.library, target, ptx, ptxas_options(self.library, target, options, kind, registers)
+                self.library, target, given, ptxas_options(self.library, target, options, kind, registers)
             )
         )
+        if is_plain:
+            cubin = with_alignments_of(cubin, ptx)
         if options.fail_on_spill:
             check_spills(log, ptx.name)
         return cubin, log

@@ -80,7 +80,7 @@ def select(
     """Chooses a provider from what the machine has; looks at no more than the choice needs.
 
     `auto` prefers ptxas with nvJitLink to link, then ptxas with nvlink (in both cases rather a linker of its own
-    release than a newer one), then libnvptxcompiler with nvJitLink, then nvJitLink alone, which from 13.0 on makes
+    release than a newer one), then libnvptxcompiler with nvJitLink, then nvJitLink alone, which from 13.2 on makes
     relocatable modules itself and before that defers compilation to the link, and last the driver, deferred. Nothing is
     loaded into this process. A shared libnvptxcompiler is built only when this choice comes to it.
 
@@ -240,7 +240,7 @@ class _Search:
         for library in self._tools("nvJitLink"):
             provider = NvJitLinkProvider(library)
             if self.needs_link and not provider.supports_compile_to_relocatable_module:
-                self._reject(f"nvjitlink ({library})", "it makes relocatable modules from 13.0 on only")
+                self._reject(f"nvjitlink ({library})", "it makes relocatable modules from 13.2 on only")
             else:
                 yield provider, (library,)
 

@@ -19,11 +19,13 @@ from parcubin.model import (
     RelocatableModule,
     Target,
 )
+from parcubin.providers.dynamic_alignment import with_alignments_of, with_room_in_module
 from parcubin.providers.function_registers import within_launch_bounds
 from parcubin.providers.link_check import check_inputs, check_output
 from parcubin.providers.link_inputs import compile_link_inputs, input_name, undeferred
 from parcubin.providers.ptx_isa_version import ask_latest_ptx_isa_version
 from parcubin.providers.ptxas_options import ptxas_options
+from parcubin.providers.relocatable_link import joinable
 from parcubin.toolchain.logs import check_spills, crash, failure
 from parcubin.toolchain.run import run_tool
 from parcubin.toolchain.version import Tool
@@ -100,16 +102,19 @@ class SubprocessProvider:
     def _assemble(
         self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None
     ) -> tuple[bytes, str]:
+        given = with_room_in_module(ptx, self.ptxas.version.release) if kind is RelocatableKind.PLAIN else ptx
         with tempfile.TemporaryDirectory(prefix="parcubin-") as directory:
-            Path(directory, "input.ptx").write_text(ptx.text, encoding="utf-8", errors="surrogateescape", newline="")
+            Path(directory, "input.ptx").write_text(given.text, encoding="utf-8", errors="surrogateescape", newline="")
 
             def run(function_registers: int | None) -> str:
                 arguments = ptxas_options(self.ptxas, target, options, kind, function_registers)
                 arguments += ["input.ptx", "-o", "output.cubin"]
-                return _run(self.ptxas, arguments, directory, target, ptx.name, ptx=ptx.text)
+                return _run(self.ptxas, arguments, directory, target, ptx.name, ptx=given.text)
 
             log = within_launch_bounds(run)
             cubin = _output(self.ptxas, directory, log, ptx.name)
+        if kind is RelocatableKind.PLAIN:
+            cubin = with_alignments_of(cubin, ptx)
         if options.fail_on_spill:
             check_spills(log, ptx.name)
         return cubin, log
@@ -123,7 +128,8 @@ class SubprocessProvider:
                 "(pip install 'parcubin[cuda13]') or nvJitLink."
             )
         symbols = check_inputs(inputs)
-        modules = [undeferred(m) for m in compile_link_inputs(self, target, inputs, options)]
+        compiled = compile_link_inputs(self, target, inputs, options)
+        modules = [undeferred(m) for m in (joinable(compiled, self.nvlink) if relocatable else compiled)]
         # nvlink drops kernels of -ewp objects named .o
         names = [f"input-{i}.{'a' if isinstance(m, DeviceLibrary) else 'cubin'}" for i, m in enumerate(modules)]
         arguments = ["-v", "-arch", target.name]
@@ -148,7 +154,14 @@ class SubprocessProvider:
             )
             cubin = _output(self.nvlink, directory, log, "the linked output")
         log = "".join(m.log for m in modules if isinstance(m, RelocatableModule)) + log
-        check_output(cubin, symbols, relocatable=relocatable, tool=str(self.nvlink), log=log)
+        check_output(
+            cubin,
+            symbols,
+            relocatable=relocatable,
+            tool=str(self.nvlink),
+            release=self.nvlink.version.release,
+            log=log,
+        )
         return cubin, log
 
 
