@@ -278,9 +278,9 @@ def _sharing(variable: Global, binding: Binding, for_host: bool) -> Sharing:
     if for_host:
         return Sharing.ONCE
     changes = variable.keyword == "global"
-    if binding is Binding.DISCARDABLE:
-        return Sharing.MERGE if changes else Sharing.COPY
-    if binding is not Binding.LOCAL:
+    if binding is Binding.DISCARDABLE and changes:
+        return Sharing.MERGE
+    if binding not in (Binding.LOCAL, Binding.DISCARDABLE):
         return Sharing.ONCE
     if changes:
         return Sharing.ONCE_RENAMED

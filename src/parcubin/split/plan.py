@@ -364,7 +364,11 @@ class _Graph:
         twins: dict[str, list[int]] = defaultdict(list)
         for node in shared:
             symbol = self.symbol[node]
-            if symbol.sharing is Sharing.MERGE or (symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE):
+            if (
+                symbol.sharing is Sharing.MERGE
+                or symbol.binding is Binding.DISCARDABLE
+                or (symbol.binding is Binding.LOCAL and symbol.sharing is Sharing.ONCE)
+            ):
                 names[node] = symbol.name
             elif symbol.binding is Binding.LOCAL:
                 twins[symbol.name].append(node)

@@ -29,6 +29,11 @@ from parcubin.workers.worker import TimeLimit, Worker
 ResultT = TypeVar("ResultT")
 
 _CLOSED = "The compiler is closed."
+
+_no_fork = threading.Lock()
+"""Held by what holds a lock of a library, which the child of a fork would wait for in vain."""
+os.register_at_fork(before=_no_fork.acquire, after_in_parent=_no_fork.release, after_in_child=_no_fork.release)
+
 _SHARE_OF_AVAILABLE = 0.9
 """Of the memory that is there, what is planned with."""
 
@@ -296,7 +301,8 @@ class _State:
     def _live(self) -> None:
         """Makes everything, starts jobs, and removes everything, in a thread of its own, which no Ctrl-C interrupts."""
         try:
-            temporary = tempfile.mkdtemp(prefix="parcubin-")
+            with _no_fork:
+                temporary = tempfile.mkdtemp(prefix="parcubin-")
         except OSError as error:
             self._failure = WorkerError(f"There is no folder for temporary files: {error.strerror or error}.")
             self._end()
