@@ -23,6 +23,7 @@ from parcubin.model import (
 )
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.link_inputs import compile_link_inputs
+from parcubin.providers.link_order import largest_alignment_first
 
 ResultT = TypeVar("ResultT")
 
@@ -144,7 +145,7 @@ class CachingProvider:
     def _compiled(self, target: Target, inputs: Sequence[LinkInput], options: CompilationOptions) -> list[LinkInput]:
         if not (self.supports_compile_to_relocatable_module and self.supports_compile_and_link):
             return list(inputs)
-        return compile_link_inputs(self, target, inputs, options)
+        return largest_alignment_first(compile_link_inputs(self, target, inputs, options))
 
     def _key(self, target: Target, ptx: Ptx, options: CompilationOptions, kind: RelocatableKind | None) -> Hashable:
         text = hashlib.sha256(ptx.text.encode("utf-8", errors="surrogatepass")).digest()
