@@ -76,7 +76,7 @@ def program(**changes: Any) -> SimpleNamespace:
 def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
     fake = FakeCompiler(program())
     module = ModuleType("parcubin.compiler")
-    module.Compiler = fake  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "Compiler", fake, raising=False)
     monkeypatch.setitem(sys.modules, "parcubin.compiler", module)
     return fake
 

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.gpu import ptx_programs
 from tests.gpu.launch import Launch
@@ -194,8 +195,8 @@ class Program:
         return frozenset(launch.kernel for launch in self.launches)
 
 
-def _runs(*kernels: str, **how: int) -> tuple[Launch, ...]:
-    return tuple(Launch(kernel, **how) for kernel in kernels)  # type: ignore[arg-type]
+def _runs(*kernels: str, **how: Any) -> tuple[Launch, ...]:
+    return tuple(Launch(kernel, **how) for kernel in kernels)
 
 
 _SETTINGS = struct.pack("<6Id", 3, 10, 20, 30, 40, 50, 1.75)

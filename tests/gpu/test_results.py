@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from parcubin.inspect.cubin import read_cubin
-from parcubin.model import Assembly, CompilationOptions, Ptx, RelocatableKind
+from parcubin.model import Assembly, CompilationOptions, LinkInput, Ptx, RelocatableKind
 from parcubin.providers.interface import CompilationProvider
 from tests.gpu.gpu import gpu_target, loaded, require_gpu, run
 from tests.providers.samples import (
@@ -60,12 +60,12 @@ def test_linked_ptx(linker: CompilationProvider, options: CompilationOptions) ->
 
 @pytest.mark.parametrize("kind", [PLAIN, EWP])
 def test_linked_modules(module_linker: CompilationProvider, kind: RelocatableKind) -> None:
-    def module(ptx: Ptx, kind: RelocatableKind) -> object:
+    def module(ptx: Ptx, kind: RelocatableKind) -> LinkInput:
         return module_linker.compile_to_relocatable_module(gpu_target(), ptx, DEFAULT, kind)
 
     inputs = [module(ptx, kind) for ptx in (LOOP, SHARED, store_kernel("store"), many_live_values())]
     inputs += [module(CALLER, PLAIN), module(HELPERS, PLAIN)]
-    assert_computes(module_linker.compile_and_link(gpu_target(), inputs, DEFAULT))  # type: ignore[arg-type]
+    assert_computes(module_linker.compile_and_link(gpu_target(), inputs, DEFAULT))
 
 
 def test_architecture_specific_target(provider: CompilationProvider) -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cuda.pathfinder import find_bitcode_lib
@@ -40,7 +41,8 @@ def compiled(folder: Path, text: str, *, keep_going: bool = False) -> parcubin.P
 
 @pytest.mark.parametrize("tool", ["opt", "llc"])
 def test_a_crash_is_an_internal_error_of_the_kernel(tool: str, tmp_path: Path) -> None:
-    folder = install(tmp_path, **{"opt": BITCODE, tool: CRASH})  # type: ignore[arg-type]
+    tools: dict[str, Any] = {"opt": BITCODE, tool: CRASH}
+    folder = install(tmp_path, **tools)
     with pytest.raises(InternalCompilerError, match=r"The compiler crashed on bad \(SIGABRT\): no luck") as caught:
         compiled(folder, module(kernel("bad")))
     assert caught.value.kernels == ("bad",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,8 +75,8 @@ def test_path_comes_first_then_the_newest_of_the_system(machine: Path) -> None:
         ({}, "sm_100", "it does not know the target sm_100"),
     ],
 )
-def test_what_is_not_taken(machine: Path, faults: dict[str, object], target: str, reason: str) -> None:
-    install(machine / "lib" / "llvm-99" / "bin", **faults)  # type: ignore[arg-type]
+def test_what_is_not_taken(machine: Path, faults: dict[str, Any], target: str, reason: str) -> None:
+    install(machine / "lib" / "llvm-99" / "bin", **faults)
     selection = auto(target)
     assert selection.is_llvmlite
     assert reason in reasons(selection)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,8 +46,8 @@ def ptxas(tmp_path: Path) -> Ptxas:
     return make
 
 
-def compiler(paths: ToolPaths, **settings: int) -> parcubin.Compiler:
-    return parcubin.Compiler("sm_80", jobs=2, provider="subprocess+nvjitlink", paths=paths, **settings)  # type: ignore[arg-type]
+def compiler(paths: ToolPaths, **settings: Any) -> parcubin.Compiler:
+    return parcubin.Compiler("sm_80", jobs=2, provider="subprocess+nvjitlink", paths=paths, **settings)
 
 
 FAULTS: dict[str, tuple[str, type[ParcubinError]]] = {
@@ -99,9 +100,9 @@ def test_whole_compile_has_a_limit(ptxas: Ptxas) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"timeout": 0}, {"total_timeout": -1}])
-def test_limits_are_positive(arguments: dict[str, float]) -> None:
+def test_limits_are_positive(arguments: dict[str, Any]) -> None:
     with parcubin.Compiler("sm_80", jobs=1) as compiling, pytest.raises(parcubin.UsageError):
-        compiling.compile(PROGRAM, **arguments)  # type: ignore[arg-type]
+        compiling.compile(PROGRAM, **arguments)
 
 
 def test_output_does_not_depend_on_memory() -> None:

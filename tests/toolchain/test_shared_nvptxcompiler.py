@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from parcubin.errors import ToolchainError
 from parcubin.toolchain.locate import find
@@ -50,7 +51,9 @@ def test_the_library_loads_and_exports_its_interface_only(static: Tool) -> None:
     program = f"import ctypes; assert ctypes.CDLL({path!r}).nvPTXCompilerGetVersion"
     subprocess.run([sys.executable, "-c", program], check=True)
     with Path(path).open("rb") as file:
-        symbols = list(ELFFile(file).get_section_by_name(".dynsym").iter_symbols())  # type: ignore[union-attr]
+        section = ELFFile(file).get_section_by_name(".dynsym")
+        assert isinstance(section, SymbolTableSection)
+        symbols = list(section.iter_symbols())
     exported = [s.name for s in symbols if s.name and s["st_shndx"] != "SHN_UNDEF"]
     assert "nvPTXCompilerCompile" in exported
     assert all(name.startswith("nvPTXCompiler") for name in exported)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from parcubin.errors import ToolchainError
-from parcubin.toolchain.locate import find
+from parcubin.toolchain.locate import Component, find
 from parcubin.toolchain.version import Tool, Version, executable_version, library_version
 
 
@@ -26,8 +26,8 @@ def test_versions_order_and_print() -> None:
         ("nvptxcompiler_static", ("nvidia-nvptxcompiler",)),
     ],
 )
-def test_version_is_that_of_the_wheel(component: str, distributions: tuple[str, ...]) -> None:
-    file = find(component)  # type: ignore[arg-type]
+def test_version_is_that_of_the_wheel(component: Component, distributions: tuple[str, ...]) -> None:
+    file = find(component)
     if not file or file.origin != "this Python's environment":
         pytest.skip(f"no wheel of {component} here")
     expected = None
