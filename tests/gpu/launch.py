@@ -207,8 +207,8 @@ def run(work: Work) -> Outcome:
     results: list[bytes] = []
     try:
         with loaded(work.cubins) as gpu:
-            results += [gpu.run(launch) for launch in work.launches]
-            results += [gpu.read(variable) for variable in work.variables]
+            results.extend(map(gpu.run, work.launches))  # keeps what was done before an error
+            results.extend(map(gpu.read, work.variables))
     except DriverError as error:
         return Outcome(tuple(results), str(error))
     return Outcome(tuple(results))
