@@ -10,7 +10,6 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from parcubin.errors import ToolchainError
+from parcubin.toolchain.run import run_tool
 from parcubin.toolchain.version import Tool
 from parcubin.user_files import private_cache_folder
 
@@ -75,37 +75,23 @@ def _build(static: Tool, path: Path) -> None:
         output = Path(directory, "library.so")
         exports = Path(directory, "exports")
         exports.write_text(_EXPORTS, encoding="ascii")
-        library = ("-Wl,--whole-archive", static.path, "-Wl,--no-whole-archive", f"-Wl,--version-script={exports}")
+        archive = str(Path(static.path).absolute())
+        library = ("-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", f"-Wl,--version-script={exports}")
         for runtime in (_STATIC_RUNTIME, ()):  # not every system has the static C++ library
-            log = _run([*compiler, *library, *_OPTIONS, *runtime, "-o", str(output)], directory)
-            if output.exists():
+            run = run_tool(compiler[0], [*compiler[1:], *library, *_OPTIONS, *runtime, "-o", str(output)], directory)
+            if run.status == 0 and output.exists():
                 output.rename(path)
                 return
     raise ToolchainError(
-        f"{' '.join(compiler)} could not make a shared library of {static.path}; its messages are attached.", log=log
+        f"{' '.join(compiler)} could not make a shared library of {static.path}; its messages are attached.",
+        log=run.log,
     )
-
-
-def _run(command: list[str], directory: str) -> str:
-    try:
-        run = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": directory},
-            check=False,
-        )
-    except OSError as error:
-        raise ToolchainError(f"{command[0]} cannot be run: {error.strerror}.") from error
-    if run.returncode:
-        Path(command[-1]).unlink(missing_ok=True)
-    return run.stdout.decode(errors="replace")
 
 
 def _compiler() -> list[str]:
     if chosen := shlex.split(os.environ.get("CXX", "")):
-        return chosen
+        # It runs in another folder.
+        return [str(Path(chosen[0]).absolute()) if "/" in chosen[0] else chosen[0], *chosen[1:]]
     for name in ("c++", "g++", "clang++"):
         if path := shutil.which(name):
             return [path]
