@@ -57,7 +57,8 @@ def _run_all(arguments: argparse.Namespace, *, plain: bool, corpus: Path) -> int
             turns = turns or rng.sample(arguments.targets, len(arguments.targets))
             name, number = turns.pop(), number + 1
             command = [sys.executable, "-m", "tests.fuzz.one", name, f"{min(turn, left):.1f}", str(number)]
-            command += [str(arguments.findings), str(corpus / name), *(["--plain"] if plain else [])]
+            command += [str(arguments.findings), str(corpus / name)]
+            command += ["--plain"] if plain or not TARGETS[name].guided else []
             log = corpus / f"{name}-{number}.log"
             with log.open("w") as output:
                 process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output, text=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import gzip
+import importlib.util
 import io
 import json
 import lzma
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from parcubin.bundle import Bundle, read_bundle, write_bundle
-from parcubin.errors import ParcubinError
+from parcubin.compiler import Compiler
+from parcubin.errors import CompilationTimeoutError, ParcubinError
 from parcubin.inspect.checks import check_before_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin, section_places
 from parcubin.inspect.debug_strings import with_own_strings
@@ -26,7 +28,7 @@ from parcubin.inspect.ptx import drop_debug_target, scan_ptx
 from parcubin.inspect.shared_symbols import has_static_memory, with_alignments, with_weak_static_memory
 from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.lower.dialect import in_llvm_22
-from parcubin.model import Target
+from parcubin.model import Emit, Target
 from parcubin.modules import Module
 from parcubin.references import references
 from parcubin.sources import Source, SourceKind, read_source
@@ -36,6 +38,7 @@ from parcubin.split.outline import SymbolKind
 from parcubin.split.plan import PlanKind, plan_shards
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.split.ptx_shard import PtxPart, render_ptx
+from parcubin.toolchain.locate import find
 from parcubin.toolchain.logs import check_spills, crash, diagnostics, failure, warnings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -54,6 +57,7 @@ class FuzzTarget:
         seeds: valid inputs to start from.
         tokens: words of the format, which mutations put in.
         blown_up: whether inputs of a megabyte are tried, too, for time that grows with the square of the length.
+        guided: whether the reader runs in this process, where its coverage can be seen.
     """
 
     name: str
@@ -61,6 +65,7 @@ class FuzzTarget:
     seeds: Callable[[], Sequence[bytes]]
     tokens: tuple[bytes, ...] = ()
     blown_up: bool = True
+    guided: bool = True
 
 
 def _check_llvm_ir(data: bytes) -> None:
@@ -166,6 +171,42 @@ def _check_literals(data: bytes) -> None:
 def _check_source(data: bytes) -> None:
     source = read_source(data)
     source.check_encoding()
+
+
+def _check_compile(data: bytes) -> None:
+    """Compiles a module split, and whole where that fails: what compiles whole compiles split, with the same kernels."""
+    output: Emit = "cubin" if len(data) % 2 else "bundle"
+    split, error = _compiled(data, output, split=True)
+    whole, _ = _compiled(data, output, split=False)
+    if split is not None and whole is not None:
+        assert split == whole, "a kernel is lost"
+    if split is None and whole is not None and not isinstance(error, CompilationTimeoutError):
+        raise AssertionError(f"it compiles whole, and split not: {error}")
+
+
+def _compiled(data: bytes, output: Emit, *, split: bool) -> tuple[list[str] | None, ParcubinError | None]:
+    """The kernels of the program, or the error."""
+    try:
+        program = _compiler().compile(data, output=output, split=split, timeout=10)
+    except ParcubinError as error:
+        assert error.message
+        if "A worker failed" in error.message:
+            raise AssertionError(f"a worker raised what it should not: {error.log}") from None
+        return None, error
+    return sorted(program.kernels), None
+
+
+@functools.cache
+def _compiler() -> Compiler:
+    return Compiler("sm_90", jobs=1)
+
+
+def _can_compile() -> bool:
+    return importlib.util.find_spec("llvmlite") is not None and find("ptxas") is not None
+
+
+def _small_modules() -> tuple[bytes, ...]:
+    return tuple(text for text in (*_texts(".ll"), *_texts(".ptx")) if len(text) < 8000)
 
 
 @functools.cache
@@ -309,6 +350,11 @@ TARGETS: dict[str, FuzzTarget] = {
         FuzzTarget("bundle-archive", _check_archive, _archives, (*_NUMBERS, b"PK\1\2", b"PK\3\4", b"PK\5\6")),
         FuzzTarget("bundle-index", _check_index, _indices, _JSON_TOKENS),
         FuzzTarget("literals", _check_literals, lambda: tuple(t[:4000] for t in _texts(".literals")), _LITERAL_TOKENS),
+        *(
+            [FuzzTarget("compile", _check_compile, _small_modules, _LLVM_TOKENS + _PTX_TOKENS, False, False)]
+            if _can_compile()
+            else []
+        ),
         FuzzTarget("sources", _check_source, lambda: tuple(_sources()), (*_NUMBERS, b"\x1f\x8b\x08", b";", b"/*")),
     )
 }

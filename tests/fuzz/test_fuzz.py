@@ -22,7 +22,7 @@ def test_seeds_and_mutations_of_them(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
     for seed in target.seeds():
         assert (found := fault(target, seed)) is None, found.description
-    fuzz_inputs(target, 300, 1, tmp_path)
+    fuzz_inputs(target, 300 if target.guided else 60, 1, tmp_path)
     assert list(tmp_path.rglob("*.txt")) == []
 
 
