@@ -114,7 +114,7 @@ def plan_shards(
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
     """
-    graph = _Graph(outlines)
+    graph = _Graph(outlines, _MOST_REACHED if split else None)
     if split:
         try:
             return _plan(graph, kind, split=True, once=once, halved=halved)
@@ -122,7 +122,6 @@ def plan_shards(
             reason = "its kernels and variables refer to each other so much that it is not split"
             graph.closures_left = None
             return replace(_plan(graph, kind, split=False, once=once, halved=halved), unsplit_reason=reason)
-    graph.closures_left = None
     return _plan(graph, kind, split=False, once=once, halved=halved)
 
 
@@ -211,7 +210,7 @@ class _Graph:
     """
 
     outlines: Sequence[Outline]
-    closures_left: int | None = _MOST_REACHED
+    closures_left: int | None
 
     def __post_init__(self) -> None:
         self.nodes: list[Node] = [(m, s) for m, o in enumerate(self.outlines) for s in o.symbols]
@@ -349,7 +348,7 @@ class _Graph:
         return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
 
     def bound(self, single: Set[int]) -> set[int]:
-        """The nodes that a link cannot refer to from several shards, because they reach functions by their addresses, or
+        """The nodes that a link cannot refer to from several shards: they reach functions by their addresses, or
         variables that must be where their users are.
 
         Args:
