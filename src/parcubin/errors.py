@@ -55,6 +55,10 @@ class ToolchainError(ParcubinError):
     exit_status = 3
 
 
+class NotInPartsError(ParcubinError):
+    """The program was to be compiled in parts only if that loses nothing, and it does not pay, or costs code quality."""
+
+
 class UnavailableError(ToolchainError):
     """The provider does not support the operation."""
 
