@@ -56,7 +56,7 @@ class ToolchainError(ParcubinError):
 
 
 class NotInPartsError(ParcubinError):
-    """The program was to be compiled in parts only if that loses nothing, and it does not pay, or costs code quality."""
+    """The program was to be compiled in parts only if that pays and loses nothing, which is not so."""
 
 
 class UnavailableError(ToolchainError):

@@ -79,7 +79,9 @@ class Build:
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
         if self.in_parts_only and output == "cubin" and self.compiler.target.number < FIRST_WHOLE_PROGRAM_LINK:
-            raise NotInPartsError(f"For {self.compiler.target}, linked code calls helper routines, which costs registers.")
+            raise NotInPartsError(
+                f"For {self.compiler.target}, linked code calls helper routines, which costs registers."
+            )
         self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None

@@ -17,6 +17,7 @@ _MEMORY = re.compile(r"ptxas info\s*: (\d+) bytes gmem(.*)")
 _OTHER_MEMORY = re.compile(r", (\d+) bytes (\w+\[\d+\])")
 _BLOCK = re.compile(r"ptxas info\s*: (?:Compiling entry function '([^']+)' for |Function properties for '?([^'\s]+))")
 _OF_BLOCK = re.compile(r"ptxas info\s*: (?:Used \d|Compile time = )|    \d+ bytes stack frame, ")
+_OVERRIDE = re.compile(r"ptxas info\s*: Overriding .* for '([^']+)' ")
 _MESSAGE = re.compile(r"ptxas (?:warning|info)\s*: ")
 _FUNCTION = re.compile(r"[Ff]unction '([^']+)'")
 
@@ -31,6 +32,7 @@ class _Part:
 
     Attributes:
         placed: messages that name a line.
+        overrides: of `-v` and options that take the place of directives, by kernel.
         messages: by kernel, the other messages, those about functions that it calls included.
         functions: of `ptxas -c`, a block of lines for each function.
         kernels: a block of lines for each kernel, with those of the functions that it calls.
@@ -38,6 +40,7 @@ class _Part:
     """
 
     placed: list[str] = field(default_factory=list)
+    overrides: dict[str, list[str]] = field(default_factory=dict)
     messages: dict[str, list[str]] = field(default_factory=dict)
     functions: dict[str, list[str]] = field(default_factory=dict)
     kernels: dict[str, list[str]] = field(default_factory=dict)
@@ -59,23 +62,24 @@ def joined_messages(logs: Iterable[str], kernels: Sequence[str], global_bytes: i
     order = {name: -position for position, name in enumerate(kernels)}
     parts = [_read(log, order) for log in logs]
     lines = [*_placed(parts)]
-    for part in sorted(((name, part) for part in parts for name in part.messages), key=lambda p: order.get(p[0], 1)):
-        lines += part[1].messages[part[0]]
+    if verbose:
+        lines += _in_order((p.overrides for p in parts), order)
+    lines += _in_order((p.messages for p in parts), order)
     if verbose:
         memory: Counter[str] = sum((p.memory for p in parts), Counter())
         lines.append(
             f"ptxas info    : {global_bytes} bytes gmem{''.join(f', {n} bytes {name}' for name, n in memory.items())}"
         )
-        functions: dict[str, list[str]] = {}
-        blocks: dict[str, list[str]] = {}
-        for one in parts:
-            functions |= one.functions
-            blocks |= one.kernels
-        for block in functions.values():
-            lines += block
-        for name in sorted(blocks, key=lambda name: order.get(name, 1)):
-            lines += blocks[name]
+        functions = {name: block for part in parts for name, block in part.functions.items()}
+        lines += [line for block in functions.values() for line in block]
+        lines += _in_order((p.kernels for p in parts), order)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _in_order(by_kernel: Iterable[Mapping[str, list[str]]], order: Mapping[str, int]) -> Iterator[str]:
+    blocks = [item for one in by_kernel for item in one.items()]
+    for _, block in sorted(blocks, key=lambda item: order.get(item[0], 1)):
+        yield from block
 
 
 def _placed(parts: Sequence[_Part]) -> Iterator[str]:
@@ -118,6 +122,9 @@ def _read(log: str, order: Mapping[str, int]) -> _Part:
             block.append(line)
         elif block is not None and _OF_BLOCK.match(line):
             block.append(line)
+        elif match := _OVERRIDE.match(line):
+            if match[1] in order and line not in part.overrides.setdefault(match[1], []):  # `-ewp` says it twice
+                part.overrides[match[1]].append(line)
         elif _MESSAGE.match(line):
             function = _FUNCTION.search(line)
             if function and function[1] in order:

@@ -14,7 +14,7 @@ from parcubin.configuration import ToolPaths
 from parcubin.errors import NotInPartsError, ParcubinError, ToolchainError
 from parcubin.files import write_file
 from parcubin.inspect.cubin import section_places
-from parcubin.model import CompilationOptions, FastCompile
+from parcubin.model import CompilationOptions
 from parcubin.ptxas.command_line import CommandLine
 from parcubin.ptxas.messages import UnknownMessageError, joined_messages
 from parcubin.toolchain.locate import find_all
@@ -120,20 +120,17 @@ def _options(command: CommandLine) -> CompilationOptions:
     """The options, where they are among those that are known; others are ptxas's to judge."""
     values = command.values
     level, registers = values.get("opt-level", "3"), values.get("maxrregcount")
-    fast: dict[str, FastCompile] = {"0": "0", "min": "min", "mid": "mid", "max": "max"}
     is_known = (
         level in ("0", "1", "2", "3")
         and (registers is None or registers.isdecimal())
-        and values.get("Ofast-compile", "0") in fast
+        and values.get("Ofast-compile", "0") == "0"  # with `-ewp`, ptxas 13.5 fails, or leaves warnings out
         and values.get("split-compile", "0").isdecimal()
         and values.get("machine", "64") == "64"
-        and not ("opt-level" in values and "Ofast-compile" in values)
     )
     if not is_known:
         raise NotInPartsError("The value of an option is not understood.")
     return CompilationOptions(
         opt_level=int(level),
-        fast_compile=fast[values.get("Ofast-compile", "0")],
         line_info="generate-line-info" in command.flags,
         max_registers=int(registers) if registers else None,
         keep_log=True,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from parcubin.errors import ParcubinError
-from parcubin.toolchain.locate import find, is_own_front
-from parcubin.user_files import configuration_file
+from parcubin.toolchain.own_front import is_own_front
 
 _NEIGHBOURS = ("nvlink", "fatbinary", "nvcc")
 """Tools of a toolkit that tell where it is, when they are links beside a link called ptxas."""
@@ -26,13 +25,17 @@ def real_ptxas(invoked_as: str) -> str:
     Raises:
         NoRealPtxasError: there is none.
     """
+    named = os.environ.get("PARCUBIN_PTXAS")
+    if named and _is_ptxas(named):
+        return os.path.abspath(named)  # noqa: PTH100 - pathlib takes longer to import than ptxas to start
+
+    from parcubin.toolchain.locate import find
+
     try:
-        if configured := _configured():
-            found = find("ptxas", configured)
-        elif beside := _of_neighbours(invoked_as):
+        named = named or _configured()
+        if not named and (beside := _of_neighbours(invoked_as)):
             return beside
-        else:
-            found = find("ptxas")
+        found = find("ptxas", named)
     except ParcubinError as error:
         raise NoRealPtxasError(error.message) from None
     if found is None:
@@ -40,9 +43,13 @@ def real_ptxas(invoked_as: str) -> str:
     return found.path
 
 
+def _is_ptxas(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK) and not is_own_front(path)  # noqa: PTH113
+
+
 def _configured() -> str | None:
-    if path := os.environ.get("PARCUBIN_PTXAS"):
-        return path
+    from parcubin.user_files import configuration_file
+
     if configuration_file().is_file():
         from parcubin.configuration import read_configuration
 
@@ -58,6 +65,6 @@ def _of_neighbours(invoked_as: str) -> str | None:
         path = os.path.join(folder, neighbour)  # noqa: PTH118
         if os.path.exists(path):  # noqa: PTH110
             ptxas = os.path.join(os.path.dirname(os.path.realpath(path)), "ptxas")  # noqa: PTH118, PTH120
-            if os.access(ptxas, os.X_OK) and not is_own_front(ptxas):
+            if _is_ptxas(ptxas):
                 return ptxas
     return None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import ToolchainError
+from parcubin.toolchain.own_front import is_own_front
 
 Component = Literal[
     "ptxas", "nvlink", "nvJitLink", "nvptxcompiler", "nvptxcompiler_static", "libdevice", "libcudadevrt"
@@ -107,16 +108,6 @@ def find(component: Component, explicit: str | None = None) -> FoundFile | None:
 def find_libdevice(explicit: str | None = None) -> FoundFile | None:
     """libdevice.10.bc, the bitcode library of mathematical functions; None when it is nowhere."""
     return find("libdevice", explicit)
-
-
-def is_own_front(path: str) -> bool:
-    """Whether an executable is `parcubin-ptxas`, under whatever name: taking it for ptxas would never end."""
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            start = file.read(4096)
-    except OSError:
-        return False
-    return start.startswith(b"#!") and b"parcubin.ptxas" in start
 
 
 def _usable(path: Path, layout: _Layout) -> bool:
