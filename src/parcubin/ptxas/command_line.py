@@ -1,7 +1,8 @@
 """ptxas's command line, as ptxas 13.5 reads it, and what each option means for a program that is compiled in parts.
 
 Tried with 13.5: names are never abbreviated; a value follows after a space or `=`, and `-O` alone takes its value
-attached; a flag takes none; of an option that is given two values the last counts, with a warning; each operand is a file.
+attached; a flag takes none; of an option that is given two values the last counts, with a warning; each operand is a
+file.
 """
 
 from __future__ import annotations

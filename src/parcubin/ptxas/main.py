@@ -52,28 +52,20 @@ def run(invoked_as: str, arguments: Sequence[str]) -> int:
     arguments = [argument for argument in arguments if argument != ALLOW_SLOWER_CODE]
     try:
         command = CommandLine(arguments)
-    except NotUnderstoodError as reason:
-        become(real, arguments, f"{reason} is not understood")
-    if reason := _why_at_once(command):
-        become(real, arguments, reason)
-    ptx = _read(command.inputs[0])
-    if ptx is None:
-        become(real, arguments, "the input is not a file that can be read")
-    kernels = ptx.count(b".entry")
-    if kernels < 2:
-        become(real, arguments, "there is one kernel")
-    if b", debug" in ptx[:4096].partition(b".target")[2].partition(b"\n")[0]:
-        become(real, arguments, "the PTX is to be debugged")
+    except NotUnderstoodError as error:
+        become(real, arguments, f"{error} is not understood")
+    if why := _why_whole(command):
+        become(real, arguments, why)
     if not (allow_slower_code or _is_as_good_in_parts(command)):
         become(real, arguments, "linked code would be slower", split_compile=True)
 
     from parcubin.ptxas.parts import compile_in_parts
 
-    failure = compile_in_parts(command, real, allow_slower_code=allow_slower_code)
-    if failure is None:
-        _log("compiled in parts")
-        return 0
-    become(real, arguments, failure.reason, split_compile=failure.is_sound)
+    refusal = compile_in_parts(command, real, allow_slower_code=allow_slower_code)
+    if refusal is not None:
+        become(real, arguments, refusal.reason, split_compile=refusal.is_sound)
+    _log("compiled in parts")
+    return 0
 
 
 def become(real: str, arguments: Sequence[str], reason: str, *, split_compile: bool = False) -> NoReturn:
@@ -98,8 +90,8 @@ def become(real: str, arguments: Sequence[str], reason: str, *, split_compile: b
         sys.exit(255)
 
 
-def _why_at_once(command: CommandLine) -> str | None:
-    """Why the command is left to ptxas, as far as can be told without reading the input."""
+def _why_whole(command: CommandLine) -> str | None:
+    """Why the program is left to ptxas as it is, as far as a look can tell."""
     if len(command.inputs) != 1:
         return f"there are {len(command.inputs)} inputs"
     if command.values.get("split-compile", "0") == "1":
@@ -114,6 +106,16 @@ def _why_at_once(command: CommandLine) -> str | None:
         return "there is little to do"
     if os.path.lexists(command.output) and not os.path.isfile(command.output):  # noqa: PTH113
         return "the output is not a regular file"
+    try:
+        with open(command.inputs[0], "rb") as file:  # noqa: PTH123
+            ptx = file.read()
+    except OSError:
+        return "the input is not a file that can be read"
+    if ptx.count(b".entry") < 2:
+        return "there is one kernel"
+    target = ptx.find(b".target")
+    if b"debug" in ptx[target : ptx.find(b"\n", target)]:
+        return "the PTX is to be debugged"
     return None
 
 
@@ -122,14 +124,6 @@ def _is_as_good_in_parts(command: CommandLine) -> bool:
         return True
     target = command.values.get("gpu-name", "")
     return target.startswith("sm_") and int(target[3:].rstrip("af") or 0) >= _FIRST_TARGET_IN_PARTS
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read()
-    except OSError:
-        return None
 
 
 def _cores() -> int:

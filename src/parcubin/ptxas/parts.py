@@ -25,7 +25,7 @@ from parcubin.workers.machine import available_cores
 _ENTRY = re.compile(rb"\.entry\s+([\w$%]+)")
 _GLOBAL_SECTIONS = re.compile(r"\.nv\.global(?:\.init)?")
 _FIRST_RIGHT_JOIN = (13, 2)
-"""The first release whose linkers keep static shared memory when they join plain modules (providers/relocatable_link.py)."""
+"""The first release that joins plain modules without harm to static shared memory (providers/relocatable_link.py)."""
 
 
 @dataclass(frozen=True)
