@@ -1,7 +1,7 @@
 """ptxas's command line, as ptxas 13.5 reads it, and what each option means for a program that is compiled in parts.
 
-Tried with 13.5: names are never abbreviated; a value follows after a space or `=`, and `-O` alone takes its value
-attached; a flag takes none; of an option that is given two values the last counts, with a warning; each operand is a
+Tried with 13.5: names are never abbreviated; a value follows after a space or `=`, or, of `-O` and `-m` alone, at
+once; a flag takes none; of an option that is given two values the last counts, with a warning; each operand is a
 file.
 """
 
@@ -108,8 +108,8 @@ class CommandLine:
 
     def _read_option(self, argument: str, remaining: Iterator[str]) -> None:
         name, equals, value = argument.partition("=")
-        if argument.startswith("-O") and argument[2:].isdecimal():
-            name, equals, value = "-O", "=", argument[2:]
+        if argument.startswith(("-O", "-m")) and argument[2:].isdecimal():
+            name, equals, value = argument[:2], "=", argument[2:]
         long_name = name[2:] if name.startswith("--") else _LONG_NAMES.get(name[1:], "")
         if long_name in _FLAGS and not equals:
             self.flags.add(long_name)
