@@ -100,7 +100,8 @@ class Compiler:
                 Under GNU make, each of its jobs takes a token of make's jobserver.
             provider: the compilation provider; `"auto"` takes the best that the machine has.
             llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
-                `"auto"` takes such tools where the machine has them, else llvmlite.
+                `"auto"` takes such tools where the machine has them, else llvmlite. `"none"` is for programs of PTX
+                alone, which start sooner.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
             driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.

@@ -17,7 +17,8 @@ _MEMORY = re.compile(r"ptxas info\s*: (\d+) bytes gmem(.*)")
 _OTHER_MEMORY = re.compile(r", (\d+) bytes (\w+\[\d+\])")
 _BLOCK = re.compile(r"ptxas info\s*: (?:Compiling entry function '([^']+)' for |Function properties for '?([^'\s]+))")
 _OF_BLOCK = re.compile(r"ptxas info\s*: (?:Used \d|Compile time = )|    \d+ bytes stack frame, ")
-_OVERRIDE = re.compile(r"ptxas info\s*: Overriding .* for '([^']+)' ")
+_OVERRIDE = re.compile(r"ptxas info\s*: Overriding (?:.* for '([^']+)' )?")
+_DUMMY_KERNEL = "__cuda_dummy_entry__"  # of `-ewp` and `-c`
 _MESSAGE = re.compile(r"ptxas (?:warning|info)\s*: ")
 _FUNCTION = re.compile(r"[Ff]unction '([^']+)'")
 
@@ -32,7 +33,7 @@ class _Part:
 
     Attributes:
         placed: messages that name a line.
-        overrides: of `-v` and options that take the place of directives, by kernel.
+        overrides: of `-v`, where options and directives disagree, by kernel.
         messages: by kernel, the other messages, those about functions that it calls included.
         functions: of `ptxas -c`, a block of lines for each function.
         kernels: a block of lines for each kernel, with those of the functions that it calls.
@@ -47,7 +48,9 @@ class _Part:
     memory: Counter[str] = field(default_factory=Counter)
 
 
-def joined_messages(logs: Iterable[str], kernels: Sequence[str], global_bytes: int, *, verbose: bool) -> str:
+def joined_messages(
+    logs: Iterable[str], kernels: Sequence[str], global_bytes: int, *, verbose: bool, extensible: bool = True
+) -> str:
     """The messages about a whole program.
 
     Args:
@@ -55,12 +58,13 @@ def joined_messages(logs: Iterable[str], kernels: Sequence[str], global_bytes: i
         kernels: the program's kernels, in the order of their definitions.
         global_bytes: the size of its global variables.
         verbose: whether `-v` was given.
+        extensible: whether the shards were compiled with `-ewp`.
 
     Raises:
         UnknownMessageError: there is a message of unknown form.
     """
     order = {name: -position for position, name in enumerate(kernels)}
-    parts = [_read(log, order) for log in logs]
+    parts = [_read(log, order, extensible=extensible) for log in logs]
     lines = [*_placed(parts)]
     if verbose:
         lines += _in_order((p.overrides for p in parts), order)
@@ -100,10 +104,11 @@ def _placed(parts: Sequence[_Part]) -> Iterator[str]:
         yield from [message] * counts[message]
 
 
-def _read(log: str, order: Mapping[str, int]) -> _Part:
+def _read(log: str, order: Mapping[str, int], *, extensible: bool) -> _Part:
     part = _Part()
     block: list[str] | None = None
     loose: list[str] = []
+    overrides: list[tuple[str, str]] = []
     about = ""
     for line in log.splitlines():
         if _PLACE.match(line):
@@ -123,8 +128,8 @@ def _read(log: str, order: Mapping[str, int]) -> _Part:
         elif block is not None and _OF_BLOCK.match(line):
             block.append(line)
         elif match := _OVERRIDE.match(line):
-            if match[1] in order and line not in part.overrides.setdefault(match[1], []):  # `-ewp` says it twice
-                part.overrides[match[1]].append(line)
+            if match[1] != _DUMMY_KERNEL:
+                overrides.append((match[1] or "", line))
         elif _MESSAGE.match(line):
             function = _FUNCTION.search(line)
             if function and function[1] in order:
@@ -132,6 +137,12 @@ def _read(log: str, order: Mapping[str, int]) -> _Part:
             (part.messages.setdefault(about, []) if about else loose).append(line)
         elif line:
             raise UnknownMessageError(line)
+    if extensible and len(overrides) % 2 == 0 and overrides[: len(overrides) // 2] == overrides[len(overrides) // 2 :]:
+        del overrides[len(overrides) // 2 :]  # `-ewp` says everything twice
+    about = ""
+    for kernel, line in overrides:
+        about = kernel or about
+        part.overrides.setdefault(about, []).append(line)
     if loose:
         first = next(iter(part.messages), next(iter(part.kernels), ""))
         part.messages[first] = loose + part.messages.get(first, [])

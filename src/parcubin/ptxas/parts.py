@@ -73,7 +73,7 @@ def _compile(command: CommandLine, real: str, *, allow_slower_code: bool) -> Non
     provider, paths = _toolchain(real, version)
     jobs = int(command.values.get("split-compile", "0")) or _jobs()
     target = command.values.get("gpu-name", "sm_75")
-    with Compiler(target, jobs=jobs, provider=provider, paths=paths, llvm="llvmlite") as compiler:
+    with Compiler(target, jobs=jobs, provider=provider, paths=paths, llvm="none") as compiler:
         program = compiler.compile(
             path,
             options=options,
@@ -88,6 +88,7 @@ def _compile(command: CommandLine, real: str, *, allow_slower_code: bool) -> Non
         list(dict.fromkeys(kernels)),
         sum(place.stop - place.start for name, place in sections.items() if _GLOBAL_SECTIONS.fullmatch(name)),
         verbose="verbose" in command.flags,
+        extensible=not is_relocatable,
     )
     write_file(Path(command.output), program.cubin)
     sys.stderr.write(messages)
