@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from parcubin.toolchain.locate import find_all
-from tests.ptxas.conftest import Front, executable, run
+from tests.ptxas.conftest import EAGER, Front, executable, run
 from tests.ptxas.samples import TALKATIVE
 
 ONE_KERNEL = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
@@ -41,6 +41,7 @@ def source(tmp_path: Path) -> Path:
         ["-arch=sm_90", "-split-compile=1", "{source}"],
         ["-arch=sm_90", "missing.ptx"],
         ["-optf", "missing", "{source}"],
+        ["-arch=sm_90", "-maxrregcount=archmax", "--split-compile=2", "{source}"],
     ],
 )
 def test_handed_over_as_it_is(arguments: list[str], eager: Front, stand_in: Path, source: Path) -> None:
@@ -89,6 +90,19 @@ def test_options_file(eager: Front, source: Path, tmp_path: Path) -> None:
     (tmp_path / "options").write_text("-arch sm_90\n-m64\n")
     assert eager.run("--options-file", tmp_path / "options", source, "-o", tmp_path / "out").status == 0
     assert eager.how == "compiled in parts"
+
+
+def test_fault_of_parcubin_does_not_stop_a_build(front: Front, source: Path, tmp_path: Path) -> None:
+    fault = "import parcubin.compiler\nparcubin.compiler.Compiler.compile = None\n"
+    faulty = Front(executable(tmp_path / "faulty-ptxas", EAGER + fault), front.log, front.environment)
+    assert faulty.run("-arch=sm_90", source, "-o", tmp_path / "out").status == 0
+    assert faulty.how.startswith("ptxas: internal error: TypeError")
+
+
+@pytest.mark.parametrize("target", ["sm_bogus", "compute_90", "sm_9"])
+def test_targets_that_are_none(target: str, eager: Front, ptxas: str, source: Path, tmp_path: Path) -> None:
+    arguments = ["-arch", target, source, "-o", tmp_path / "out"]
+    assert eager.run(*arguments) == run(ptxas, *arguments)
 
 
 def test_our_own_option_does_not_reach_ptxas(front: Front, stand_in: Path, source: Path) -> None:

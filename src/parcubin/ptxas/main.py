@@ -122,8 +122,8 @@ def _why_whole(command: CommandLine) -> str | None:
 def _is_as_good_in_parts(command: CommandLine) -> bool:
     if "compile-only" in command.flags:
         return True
-    target = command.values.get("gpu-name", "")
-    return target.startswith("sm_") and int(target[3:].rstrip("af") or 0) >= _FIRST_TARGET_IN_PARTS
+    number = command.values.get("gpu-name", "").removeprefix("sm_").rstrip("af")
+    return number.isdecimal() and int(number) >= _FIRST_TARGET_IN_PARTS
 
 
 def _cores() -> int:
@@ -144,7 +144,7 @@ def _log(what: str) -> None:
     """Adds a line to the file that PARCUBIN_PTXAS_LOG names."""
     if path := os.environ.get(_LOG):
         try:
-            with open(path, "a", encoding="utf-8") as file:  # noqa: PTH123
+            with open(path, "a", encoding="utf-8", errors="backslashreplace") as file:  # noqa: PTH123
                 file.write(f"{what}\n")
         except OSError:
             pass

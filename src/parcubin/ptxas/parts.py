@@ -60,6 +60,8 @@ def compile_in_parts(command: CommandLine, real: str, *, allow_slower_code: bool
         return Refusal(f"{type(error).__name__}: {error.message.partition(chr(10))[0]}", is_sound=False)
     except UnknownMessageError as error:
         return Refusal(f"a message cannot be joined: {error}", is_sound=True)
+    except Exception as error:  # a fault of parcubin is no reason for a build to fail
+        return Refusal(f"internal error: {type(error).__name__}: {error}", is_sound=True)
     return None
 
 
@@ -71,7 +73,7 @@ def _compile(command: CommandLine, real: str, *, allow_slower_code: bool) -> Non
         raise NotInPartsError(f"The linkers of CUDA {version.major}.{version.minor} cannot join modules.")
     options = _options(command)
     provider, paths = _toolchain(real, version)
-    jobs = int(command.values.get("split-compile", "0")) or _jobs()
+    jobs = min(int(command.values.get("split-compile", "0")), available_cores()) or _jobs()
     target = command.values.get("gpu-name", "sm_75")
     with Compiler(target, jobs=jobs, provider=provider, paths=paths, llvm="none") as compiler:
         program = compiler.compile(
