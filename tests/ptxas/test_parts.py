@@ -63,6 +63,19 @@ def test_errors_are_those_of_ptxas(eager: Front, ptxas: str, tmp_path: Path) -> 
     assert not (tmp_path / "out.cubin").exists()
 
 
+def test_device_runtime_is_not_brought_in(eager: Front, ptxas: str, tmp_path: Path) -> None:
+    declaration = ".extern .func (.param .b32 r) cudaDeviceSynchronize\n();\n"
+    call = "{ .param .b32 out; call.uni (out), cudaDeviceSynchronize, (); }\n  ld.param.u64"
+    source = tmp_path / "runtime.ptx"
+    source.write_text(TALKATIVE.replace(".func", declaration + ".func", 1).replace("ld.param.u64", call, 1))
+    arguments = ["-arch=sm_90", source, "-o", tmp_path / "out.cubin"]
+    whole = run(ptxas, *arguments)
+    assert whole.status == 255
+    assert "cudaDeviceSynchronize" in "".join(whole.messages)
+    assert sorted(eager.run(*arguments).messages) == sorted(whole.messages)
+    assert eager.how.startswith("ptxas: ")
+
+
 def test_warnings_as_errors_are_those_of_ptxas(eager: Front, ptxas: str, tmp_path: Path) -> None:
     source = tmp_path / "talkative.ptx"
     source.write_text(TALKATIVE)
