@@ -89,7 +89,7 @@ class Build:
         modules = self.modules or self._read()
         ptx_version, llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
-        settings = self._settings(form, provider, ptx_version)
+        settings = self._settings(form, provider, ptx_version, modules)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
@@ -116,7 +116,7 @@ class Build:
         modules = self._read()
         ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
-        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
+        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version, modules))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
         printed = {job: pool.submit(PrintShard(job.name, source)) for job, source in lowerings.items()}
         return tuple(
@@ -131,14 +131,16 @@ class Build:
             for j in jobs
         )
 
-    def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
+    def _settings(
+        self, output: Emit, provider: CompilationProvider | None, ptx_version: int, modules: Modules
+    ) -> ShardSettings:
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             llvm=self.compiler._llvm,
             provider=provider,
             ptx_version=ptx_version,
-            libdevice=self.compiler._libdevice,
+            libdevice=modules.libdevice,
             output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
             relocatable=output == "relocatable",
             extensible_only=self.in_parts_only and output == "cubin",
@@ -153,7 +155,13 @@ class Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.pool, self.compiler._llvm, debug_info=self.options.debug_info)
+        modules = read_modules(
+            sources,
+            self.pool,
+            self.compiler._llvm,
+            self.compiler._libdevice,
+            debug_info=self.options.debug_info,
+        )
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:

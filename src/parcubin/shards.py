@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import ParcubinError, PtxSyntaxError
 from parcubin.lower.interface import Llvm
+from parcubin.lower.libdevice import part_of_libdevice
 from parcubin.model import CompilationOptions, Ptx, Target
 from parcubin.modules import Module
 from parcubin.providers.interface import CompilationProvider
@@ -89,7 +89,7 @@ class ShardSettings:
     llvm: Llvm
     provider: CompilationProvider | None
     ptx_version: int
-    libdevice: Path | None
+    libdevice: LlvmOutline | None = field(repr=False)
     output: Literal["assembly", "module"]
     relocatable: bool
     extensible_only: bool
@@ -143,7 +143,7 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
         options=settings.options,
         ptx_version=settings.ptx_version,
         keep=frozenset((*shard.kernels, *shard.exports)),
-        libdevice=settings.libdevice,
+        libdevice=part_of_libdevice(parts, settings.libdevice),
     )
 
 

@@ -80,6 +80,20 @@ class PrintModule:
 
 
 @dataclass(frozen=True)
+class ReadLibdevice:
+    """Returns: a module of LLVM IR with functions of libdevice and what they call; those that it lacks are left out."""
+
+    path: Path
+    names: frozenset[str]
+    llvm: Llvm
+
+    def run(self) -> str:
+        from parcubin.lower.libdevice import libdevice_functions
+
+        return libdevice_functions(self.path, self.names, self.llvm)
+
+
+@dataclass(frozen=True)
 class Lowering:
     """LLVM IR to be lowered; see `lower.lowering.lower` for the fields."""
 
@@ -89,12 +103,13 @@ class Lowering:
     options: CompilationOptions
     ptx_version: int
     keep: frozenset[str]
-    libdevice: Path | None
+    libdevice: LlvmIr | LlvmPart | None = field(repr=False)
 
     def arguments(self) -> dict[str, Any]:
         """The fields, as arguments of `lower`."""
         parts = [(part.name, part.text) for part in self.parts]
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"parts": parts}
+        libdevice = self.libdevice.text if self.libdevice else None
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"parts": parts, "libdevice": libdevice}
 
 
 @dataclass(frozen=True)
