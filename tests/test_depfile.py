@@ -18,8 +18,9 @@ from tests.command_line import parcubin
 PTX = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry {name}() {{ ret; }}\n"
 
 MAKEFILE = """\
-out.cubin: first.ptx $(wildcard second.ptx)
-\t+{compile} $(filter %.ptx,$^) -o $@ --depfile out.d
+SOURCES = first.ptx $(wildcard second.ptx)
+out.cubin: $(SOURCES)
+\t+{compile} $(SOURCES) -o $@ --depfile out.d
 -include out.d
 """
 
