@@ -37,9 +37,11 @@ clean:
 	rm -rf .venv .matrix fuzz-findings .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
-# The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first.
+# The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first. It compiles what it installs,
+# but not what stays where it is; and with PYTHONDONTWRITEBYTECODE, every worker would compile the sources anew.
 .venv/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[cuda13]' --group dev
+	$(BIN)/python -m compileall -q src
 	touch $@

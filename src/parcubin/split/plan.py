@@ -99,6 +99,7 @@ def plan_shards(
     split: bool = True,
     once: Set[str] = frozenset(),
     halved: Set[tuple[str, ...]] = frozenset(),
+    constants_together: bool = False,
 ) -> Plan:
     """Plans a program.
 
@@ -110,6 +111,7 @@ def plan_shards(
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
         halved: kernels of shards that made a compiler fail internally: their kernels are planned into two shards each.
+        constants_together: one shard holds all kernels that use the constant bank, so that it can be extensible.
 
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
@@ -138,6 +140,8 @@ def _plan(graph: _Graph, kind: PlanKind, *, split: bool, once: Set[str], halved:
     for dialect in {o.dialect for o in outlines}:
         spoken = [root for root in roots if graph.dialect(root) == dialect]
         sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
+        if constants_together:
+            sets.join(root for root in spoken if not graph.constants.isdisjoint(reached[root]))
         if not split or any(outlines[m].dialect == dialect for m in rootless):
             sets.join(spoken)
     for root in roots:
