@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from parcubin.configuration import read_configuration
-from parcubin.errors import InputError
+from parcubin.errors import InputError, UsageError
 from parcubin.model import DeferredModule
 
 Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
@@ -99,6 +99,7 @@ def read_source(source: Input, number: int = 1) -> Source:
 
     Raises:
         InputError: no such file, empty, too large, or neither LLVM IR nor PTX.
+        UsageError: it is of another type.
     """
     if isinstance(source, bytes):
         name, data = f"input {number}", source
@@ -107,8 +108,13 @@ def read_source(source: Input, number: int = 1) -> Source:
     elif isinstance(source, str | PathLike):
         name = str(source)
         data = read_file(Path(source))
-    else:
+    elif type(source).__module__.split(".")[0] == "llvmlite":
         name, data = f"input {number}", str(source).encode()
+    else:
+        raise UsageError(
+            f"Input {number} is of type {type(source).__name__}. An input is a path, bytes, a str with the text itself "
+            "or an llvmlite module."
+        )
     data = _unpacked(name, data)
     return Source(name, _kind(name, data), data)
 

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
@@ -117,17 +118,24 @@ def plan_shards(
         DuplicateSymbolError: two modules define a symbol strongly.
     """
     graph = _Graph(outlines, _MOST_REACHED if split else None)
-    if split:
-        try:
-            return _plan(graph, kind, split=True, once=once, halved=halved)
-        except _TooManyReferencesError:
-            reason = "its kernels and variables refer to each other so much that it is not split"
-            graph.closures_left = None
-            return replace(_plan(graph, kind, split=False, once=once, halved=halved), unsplit_reason=reason)
-    return _plan(graph, kind, split=False, once=once, halved=halved)
+    plan = partial(_plan, graph, kind, once=once, halved=halved, constants_together=constants_together)
+    try:
+        return plan(split=split)
+    except _TooManyReferencesError:
+        graph.closures_left = None
+        reason = "its kernels and variables refer to each other so much that it is not split"
+        return replace(plan(split=False), unsplit_reason=reason)
 
 
-def _plan(graph: _Graph, kind: PlanKind, *, split: bool, once: Set[str], halved: Set[tuple[str, ...]]) -> Plan:
+def _plan(
+    graph: _Graph,
+    kind: PlanKind,
+    *,
+    split: bool,
+    once: Set[str],
+    halved: Set[tuple[str, ...]],
+    constants_together: bool,
+) -> Plan:
     """Plans a program; see `plan_shards`."""
     outlines = graph.outlines
     roots = _roots(graph, kind)
