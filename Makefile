@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-matrix fuzz check bench docs clean
+.PHONY: demo test test-matrix fuzz soak faults check bench docs clean
 
 demo: .venv/.ready
 	rm -rf demo-output
@@ -20,6 +20,14 @@ test-matrix: .venv/.ready
 # FUZZ="--seconds 600 --jobs 16" passes options on; FUZZ=--help lists them. Inputs that show a fault go to fuzz-findings/.
 fuzz: .venv/.ready
 	$(BIN)/python -m tests.fuzz.run $(FUZZ)
+
+# SOAK="--minutes 20" is the default.
+soak: .venv/.ready
+	$(BIN)/python -m tests.load.soak $(SOAK)
+
+# Writes docs/faults.md from the marks in the tests.
+faults: .venv/.ready
+	$(BIN)/python -m tests.faults
 
 check: .venv/.ready
 	$(BIN)/ruff format --check .

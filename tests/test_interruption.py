@@ -80,6 +80,9 @@ def whole(folder: Path) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.fault(
+    "Ctrl-C and SIGTERM at any moment", "exit status 130 or 143; no process, no temporary file, whole output or none"
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_nothing_is_left(moment: float, number: signal.Signals, whole: float, folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from parcubin.configuration import read_configuration
 from parcubin.errors import ParcubinError, ToolchainError, UsageError
+from parcubin.log import show_log_as_configured
 from parcubin.model import CompilationOptions, Emit, Target
 from parcubin.toolchain.llvm_tools import folders
 from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
@@ -117,6 +118,7 @@ class Compiler:
             UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory` or `nice` is
                 not positive.
         """
+        show_log_as_configured()
         self.target = target if isinstance(target, Target) else Target(target)
         if jobs is not None and not (isinstance(jobs, int) and 1 <= jobs <= _MOST_JOBS):
             raise UsageError(f"The number of jobs is a number from 1 to {_MOST_JOBS}, not {jobs!r}.")

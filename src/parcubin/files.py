@@ -66,7 +66,10 @@ def write_files(path: Path, files: Mapping[str, bytes], replaceable: Callable[[P
 
 def _regular(path: Path) -> Path:
     """The path without symbolic links, of a file or of nothing: renaming over a device or a pipe would replace it."""
-    real = Path(os.path.realpath(path))
+    try:
+        real = Path(os.path.realpath(path))
+    except OSError as error:  # the working directory was removed
+        raise ParcubinError(f"Cannot write '{path}': {error.strerror}.") from None
     if real.exists() and not real.is_file():
         what = "a folder" if real.is_dir() else "not a regular file"
         raise UsageError(f"'{path}' is {what}; it is not overwritten. Give the output another name.")

@@ -23,6 +23,7 @@ from parcubin.errors import (
 )
 from parcubin.inspect.ptx import PtxSummary, is_of_device_runtime
 from parcubin.inspect.unresolved import Use, unresolved_error
+from parcubin.log import logger
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -55,6 +56,8 @@ from parcubin.workers.jobs import (
     ShardResult,
 )
 from parcubin.workers.pool import JobGroup
+
+_log = logger("pipeline")
 
 _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin": "link", "relocatable": "relocatable"}
 
@@ -90,6 +93,7 @@ class Build:
         ptx_version, llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version, modules)
+        _log.info("%d modules, provider %s, LLVM %s", len(modules.all), provider and provider.identity, llvm_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
@@ -196,6 +200,7 @@ class Build:
                 raise NotInPartsError(f"The program is not compiled in parts: {reason}.")
             if no_linker and len(plan.shards) > 1:
                 raise no_linker
+            _log.info("planned %d shards for %d kernels", len(plan.shards), sum(len(s.kernels) for s in plan.shards))
             jobs = self._jobs(modules, plan, settings, failed)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
@@ -408,6 +413,7 @@ class Build:
             return replace(self, compiler=compiler).run("cubin")
 
     def _report(self, done: int, total: int, stage: str, kernels: tuple[str, ...] = ()) -> None:
+        _log.debug("%s: %d of %d", stage, done, total)
         if self.compiler._progress is not None:
             self.compiler._progress(ProgressEvent(done, total, stage, kernels))
 

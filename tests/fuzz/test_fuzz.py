@@ -17,6 +17,7 @@ from tests.fuzz.targets import ROOT, TARGETS, FuzzTarget
 FOUND = sorted((Path(__file__).parent / "inputs").glob("*/*"))
 
 
+@pytest.mark.fault("mutated inputs, CUBINs, logs, bundles", "a result or a `ParcubinError`, in time")
 @pytest.mark.parametrize("name", TARGETS)
 def test_seeds_and_mutations_of_them(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]

@@ -51,7 +51,7 @@ def compiler() -> parcubin.Compiler:
 
 @pytest.mark.parametrize("kind", ["kernel", "function", "variable"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.fault("hostile names")
+@pytest.mark.fault("hostile names", "compiled, or a `CompileError` that names the kernel; nothing is written elsewhere")
 def test_names(name: str, kind: str, compiler: parcubin.Compiler, tmp_path: Path) -> None:
     spelled = f'"{NAMES[name]}"'
     text = {
@@ -83,7 +83,7 @@ def test_names(name: str, kind: str, compiler: parcubin.Compiler, tmp_path: Path
 @pytest.mark.parametrize(
     "name", ["-o.ll", "a b.ll", "a\nb.ll", "a'\"b.ll", "--version.ll", "\udcff.ll", "a\x1b[31m.ll"]
 )
-@pytest.mark.fault("names of files")
+@pytest.mark.fault("names of files", "compiled; names are arguments of no tool and never obeyed by a terminal")
 def test_names_of_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(module(GOOD))
@@ -116,7 +116,9 @@ def memory_of(code: str) -> int:
 
 
 @pytest.mark.parametrize("packed", [gzip.compress, partial(lzma.compress, preset=0)], ids=["gzip", "xz"])
-@pytest.mark.fault("a compressed file that expands without end")
+@pytest.mark.fault(
+    "a compressed file that expands without end", "`InputError` after the first megabyte, or at the limit"
+)
 def test_compressed_bombs(packed: Callable[[bytes], bytes], tmp_path: Path) -> None:
     (tmp_path / "zeros").write_bytes(packed(bytes(100 << 20)))
     (tmp_path / "blanks").write_bytes(packed(b"define " + b" " * (100 << 20)))
@@ -144,7 +146,7 @@ def test_limit_of_the_input_can_be_raised(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert MAX_INPUT_BYTES == 1 << 30
 
 
-@pytest.mark.fault("devices, folders and pipes as inputs")
+@pytest.mark.fault("devices, folders and pipes as inputs", "`InputError`")
 def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parcubin.sources._PATIENCE", 0.2)
     os.mkfifo(tmp_path / "pipe")
@@ -190,7 +192,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("what", NESTED)
-@pytest.mark.fault("LLVM IR nested 100,000 deep")
+@pytest.mark.fault("LLVM IR nested 100,000 deep", "compiled, or an `InternalCompilerError` that names the kernel")
 def test_deep_llvm_ir(what: str, compiler: parcubin.Compiler) -> None:
     try:
         program = compiler.compile(module(NESTED[what], GOOD), timeout=60)
@@ -203,7 +205,7 @@ def test_deep_llvm_ir(what: str, compiler: parcubin.Compiler) -> None:
 
 
 @pytest.mark.parametrize("body", ["{" * DEEP + "}" * DEEP, "{" * DEEP], ids=["closed", "open"])
-@pytest.mark.fault("PTX nested 100,000 deep")
+@pytest.mark.fault("PTX nested 100,000 deep", "`CompileError`")
 def test_deep_ptx(body: str, compiler: parcubin.Compiler) -> None:
     with pytest.raises(CompileError):
         compiler.compile(
@@ -211,7 +213,7 @@ def test_deep_ptx(body: str, compiler: parcubin.Compiler) -> None:
         )
 
 
-@pytest.mark.fault("symbols that all reach each other")
+@pytest.mark.fault("symbols that all reach each other", "compiled whole, with a warning")
 def test_symbols_that_reach_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("parcubin.split.plan._MOST_REACHED", 100_000)
     count = 1000

@@ -98,7 +98,7 @@ def test_async(compiler: parcubin.Compiler) -> None:
         asyncio.run(compiler.compile_async("no such file"))
 
 
-@pytest.mark.fault("an asynchronous compile that is cancelled")
+@pytest.mark.fault("an asynchronous compile that is cancelled", "its jobs end; other compiles and the compiler go on")
 def test_cancelled(tmp_path: Path) -> None:
     ptxas = tmp_path / "ptxas"
     with parcubin.Compiler("sm_80", jobs=1) as compiler:
@@ -141,7 +141,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("how", LEFT)
-@pytest.mark.fault("a compiler that is not closed when the interpreter ends")
+@pytest.mark.fault("a compiler that is not closed when the interpreter ends", "the interpreter ends, nothing is left")
 def test_the_interpreter_ends(how: str, tmp_path: Path) -> None:
     script = "import parcubin, sys, threading, time\ntext, slow = open(sys.argv[1]).read(), open(sys.argv[2]).read()\n"
     script += f"compiler = parcubin.Compiler('sm_80', jobs=2)\n{LEFT[how]}\n"

@@ -100,6 +100,7 @@ FAULTS: dict[str, tuple[Callable[[Path], bytes | None], list[str], int, str]] = 
 }
 
 
+@pytest.mark.fault("wrong inputs and options", "the right error and exit status, no output")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault(fault: str, tmp_path: Path) -> None:
     make, arguments, status, message = FAULTS[fault]
@@ -172,6 +173,10 @@ def test_keep_going_leaves_out_what_does_not_compile() -> None:
                 compiler.compile(inputs[0], options=options, output=output, keep_going=True)
 
 
+@pytest.mark.fault(
+    "SIGINT, SIGTERM and SIGKILL while workers compile",
+    "exit status 130 or 143; no process, no temporary file, no output",
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_in_the_middle(
     number: signal.Signals, corpus: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -211,6 +216,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.fault("workers are killed", "compiled, with a warning")
 def test_a_killed_worker_costs_nothing_but_a_warning() -> None:
     events: list[ProgressEvent] = []
 
@@ -238,6 +244,9 @@ CANNOT_BE_SELECTED = (
 )
 
 
+@pytest.mark.fault(
+    "LLVM aborts", "`InternalCompilerError` that names the kernel; with `keep_going` all others are compiled"
+)
 @pytest.mark.parametrize("output", ["bundle", "cubin"])
 def test_a_crash_of_a_compiler_costs_the_kernel_at_fault(output: Emit, tmp_path: Path) -> None:
     good = [f"k{i}" for i in range(9)]

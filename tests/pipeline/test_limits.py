@@ -58,6 +58,10 @@ FAULTS: dict[str, tuple[str, type[ParcubinError]]] = {
 }
 
 
+@pytest.mark.fault(
+    "a compiler hangs, is killed, gets no memory, takes its worker with it",
+    "an error that names the kernel; with `keep_going` all others are compiled",
+)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("output", ["bundle", "cubin"])
 def test_limit_costs_the_kernel_at_fault(fault: str, output: Emit, tmp_path: Path, ptxas: Ptxas) -> None:
@@ -75,6 +79,7 @@ def test_limit_costs_the_kernel_at_fault(fault: str, output: Emit, tmp_path: Pat
     assert [(type(f), f.kernels) for f in program.report.failures] == [(error, ("bad",))]
 
 
+@pytest.mark.fault("a worker is killed once", "compiled, with a warning")
 def test_worker_that_is_ended_once_costs_nothing(tmp_path: Path, ptxas: Ptxas) -> None:
     once = f"if mkdir {tmp_path}/done 2> /dev/null; then kill -9 $PPID; sleep 1000; fi"
     with compiler(ptxas(once)) as compiling:
@@ -86,6 +91,7 @@ def test_worker_that_is_ended_once_costs_nothing(tmp_path: Path, ptxas: Ptxas) -
     assert not [w for w in again.report.warnings if "SIGKILL" in w]
 
 
+@pytest.mark.fault("the whole compile takes too long", "`CompilationTimeoutError`, or what is compiled by then")
 def test_whole_compile_has_a_limit(ptxas: Ptxas) -> None:
     separate = [module(kernel("bad")), module(*map(kernel, GOOD))]
     with compiler(ptxas("sleep 1000")) as compiling:

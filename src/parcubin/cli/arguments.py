@@ -38,6 +38,7 @@ class Option:
         metavar: str | None = None,
         min: int | None = None,  # noqa: A002
         max: int | None = None,  # noqa: A002
+        count: bool = False,
     ) -> None:
         """Declares an option.
 
@@ -47,12 +48,14 @@ class Option:
             metavar: what the help calls the value.
             min: the least number.
             max: the greatest number.
+            count: the number is how often the option is given.
         """
         self.names = names
         self.help = help
         self.metavar = metavar
         self.min = min
         self.max = max
+        self.count = count
 
 
 def run_command(command: Callable[..., None], name: str, arguments: Sequence[str]) -> None:
@@ -106,6 +109,8 @@ def _add_option(parser: argparse.ArgumentParser, parameter: inspect.Parameter, k
         parser.add_argument(*names, action=argparse.BooleanOptionalAction, **settings)
     elif kind is bool:
         parser.add_argument(*names, action="store_true", **settings)
+    elif declared.count:
+        parser.add_argument(*names, action="count", **settings)
     elif get_origin(kind) is Literal:
         parser.add_argument(*names, choices=get_args(kind), **settings)
     else:

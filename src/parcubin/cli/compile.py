@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parcubin.cli.arguments import Argument, Option
-from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable
+from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable, show_verbose
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
 
@@ -88,6 +88,9 @@ def compile_command(
     ] = None,
     nice: Annotated[int, Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    verbose: Annotated[
+        int, Option("--verbose", "-v", count=True, help="Tell what happens on standard error; -vv tells of every job.")
+    ] = 0,
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object on standard output, and nothing else there.")
     ] = False,
@@ -97,6 +100,7 @@ def compile_command(
     Exit status: 0 done, 1 an input could not be compiled, 2 wrong usage, 3 no usable toolchain.
     """
     with exit_on_error(as_json):
+        show_verbose(verbose)
         emit = emit or emit_for(output)
         path = Path(output)
         check_output(path, inputs)

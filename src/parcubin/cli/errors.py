@@ -28,6 +28,16 @@ def exit_on_error(as_json: bool) -> Iterator[None]:
         sys.exit(error.exit_status)
 
 
+def show_verbose(times: int) -> None:
+    """Does what `-v`, or `-vv`, asks for."""
+    if times:
+        import logging
+
+        from parcubin.log import show_log
+
+        show_log(logging.INFO if times == 1 else logging.DEBUG)
+
+
 def print_error(error: ParcubinError) -> None:
     """Writes the message and the first lines of the compiler's log to standard error."""
     print(f"parcubin: {printable(error.message)}", file=sys.stderr)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "compile": "Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.",
+    "bugreport": "Collect what a report of a fault needs.",
     "info": "Show the toolchain found, the driver, what is configured, the provider chosen and why.",
     "inspect": "Show the kernels of a CUBIN or bundle.",
     "split": "Write the shards of a program and the plan.",

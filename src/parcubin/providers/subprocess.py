@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from parcubin.errors import InternalCompilerError, ToolchainError, UnavailableError
+from parcubin.errors import InputError, InternalCompilerError, ToolchainError, UnavailableError
+from parcubin.inspect.cubin import section_places
 from parcubin.model import (
     Assembly,
     CompilationOptions,
@@ -190,8 +191,11 @@ def _run(
 def _output(tool: Tool, directory: str, log: str, subject: str) -> bytes:
     try:
         cubin = Path(directory, "output.cubin").read_bytes()
-    except FileNotFoundError:
-        cubin = b""
-    if not cubin:
-        raise InternalCompilerError(f"{tool} reported success on {subject} but wrote no output.", log=log)
+        section_places(cubin)
+    except OSError:
+        raise InternalCompilerError(f"{tool} reported success on {subject} but wrote no output.", log=log) from None
+    except InputError as error:
+        raise InternalCompilerError(
+            f"{tool} reported success on {subject}, but its output cannot be read: {error.message}", log=log
+        ) from None
     return cubin

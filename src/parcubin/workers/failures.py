@@ -42,8 +42,8 @@ def as_compiler_error(error: ParcubinError, what: str, kernels: Sequence[str] = 
     """
     if isinstance(error, CompilationTimeoutError):
         return _timeout(error, what, kernels)
-    if isinstance(error, OutOfMemoryError) and not error.kernels:
-        return OutOfMemoryError(error.message, kernels=kernels, log=error.log)
+    if isinstance(error, OutOfMemoryError | InternalCompilerError) and not error.kernels:
+        return type(error)(error.message, kernels=kernels, log=error.log)
     if not isinstance(error, ProcessCrashedError):
         return error
     how = f" ({signal.Signals(error.signal).name})" if error.signal else ""

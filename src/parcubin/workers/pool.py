@@ -20,11 +20,14 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from parcubin.errors import ParcubinError, WorkerError
+from parcubin.log import logger
 from parcubin.workers.jobserver import Jobserver
 from parcubin.workers.machine import available_memory
 from parcubin.workers.memory import WORKER_BYTES, memory_in_use, predicted_memory
 from parcubin.workers.process import Job
 from parcubin.workers.worker import TimeLimit, Worker
+
+_log = logger("pool")
 
 ResultT = TypeVar("ResultT")
 
@@ -217,6 +220,7 @@ class JobGroup:
         self._state.cancel(self)
 
     def warn(self, message: str) -> None:
+        _log.warning(message)
         self._warnings.append(message)
 
     def used(self, start: float, end: float, memory: int) -> None:
@@ -263,7 +267,13 @@ class _State:
         self._thread = threading.Thread(target=self._live, name="parcubin-pool", daemon=True)
 
     def __del__(self) -> None:
-        os.close(self._change)
+        self._close_change()
+
+    def _close_change(self) -> None:
+        with self._lock:
+            if self._change >= 0:
+                os.close(self._change)
+                self._change = -1
 
     def start(self) -> None:
         _states.add(self)
@@ -294,6 +304,7 @@ class _State:
         self._wake()
         if self._thread.ident is not None and threading.current_thread() not in self._threads():
             self._thread.join()
+            self._close_change()  # programs keep their compilers
 
     def cancel(self, group: JobGroup) -> None:
         with self._lock:
@@ -312,7 +323,9 @@ class _State:
         return [self._thread, *(hand.thread for hand in self._hands if hand.thread is not None)]
 
     def _wake(self) -> None:
-        os.eventfd_write(self._change, 1)
+        with self._lock:
+            if self._change >= 0:
+                os.eventfd_write(self._change, 1)
 
     def _live(self) -> None:
         """Makes everything, starts jobs, and removes everything, in a thread of its own, which no Ctrl-C interrupts."""
@@ -427,7 +440,9 @@ class _State:
             task = hand.tasks.get()
             if task is None:
                 break
+            _log.debug("%s starts in worker %s", name_of(task.job), hand.worker.pid)
             value, error = self._run(hand.worker, task)
+            _log.debug("%s %s", name_of(task.job), "is done" if error is None else f"failed: {error.message}")
             again = error is not None and self._is_worth_a_second_try(task, error)
             pid = hand.worker.pid
             with self._lock:
@@ -472,8 +487,7 @@ class _State:
         worth = is_from_outside(error) or (task.had_company and is_shortage_of_memory(error))
         if not worth or task.is_second_try or self.closed or task.group.cancelled:
             return False
-        what = getattr(task.job, "name", "A job")
-        task.group.warn(f"{what} is tried a second time, because the first failed: {error.message}")
+        task.group.warn(f"{name_of(task.job)} is tried a second time, because the first failed: {error.message}")
         return True
 
     def _release_token(self) -> None:
@@ -503,6 +517,12 @@ def _disown_all() -> None:
 
 
 os.register_at_fork(after_in_child=_disown_all)
+
+
+def name_of(job: Job[Any]) -> str:
+    """What messages call a job."""
+    name: str = getattr(job, "name", type(job).__name__)
+    return name
 
 
 def _seconds_until(deadline: float | None) -> float | None:
