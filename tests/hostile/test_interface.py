@@ -54,12 +54,26 @@ def compiler() -> parcubin.Compiler:
     return parcubin.Compiler("sm_80", jobs=2)
 
 
-@pytest.mark.parametrize(
-    "inputs", [None, [], (), 5, "", b"", [None], [[GOOD]], {GOOD}, object(), "\0", [GOOD, 1]], ids=repr
-)
-def test_odd_inputs(inputs: Any, compiler: parcubin.Compiler) -> None:
+ODD_INPUTS: dict[str, Any] = {
+    "None": None,
+    "no list": [],
+    "no tuple": (),
+    "a number": 5,
+    "no text": "",
+    "no bytes": b"",
+    "None in a list": [None],
+    "a list in a list": [[GOOD]],
+    "a set": {GOOD},
+    "an object": object(),
+    "a zero byte": "\0",
+    "a number among inputs": [GOOD, 1],
+}
+
+
+@pytest.mark.parametrize("what", ODD_INPUTS)
+def test_odd_inputs(what: str, compiler: parcubin.Compiler) -> None:
     with pytest.raises(ParcubinError) as caught:
-        compiler.compile(inputs)
+        compiler.compile(ODD_INPUTS[what])
     assert caught.value.message
 
 

@@ -191,9 +191,12 @@ def _run(
 def _output(tool: Tool, directory: str, log: str, subject: str) -> bytes:
     try:
         cubin = Path(directory, "output.cubin").read_bytes()
-        section_places(cubin)
     except OSError:
-        raise InternalCompilerError(f"{tool} reported success on {subject} but wrote no output.", log=log) from None
+        cubin = b""
+    if not cubin:
+        raise InternalCompilerError(f"{tool} reported success on {subject} but wrote no output.", log=log)
+    try:
+        section_places(cubin)
     except InputError as error:
         raise InternalCompilerError(
             f"{tool} reported success on {subject}, but its output cannot be read: {error.message}", log=log
