@@ -220,6 +220,7 @@ class Build:
                 jobs=tuple(j for j in jobs if j.job in done),
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
+                unsplit_reason=plan.unsplit_reason,
                 failures=(*modules.failures, *_with_one_for_late([error for _, error in failures])),
             )
 
@@ -382,6 +383,7 @@ class Build:
                 *(selection.warnings if selection else ()),
                 *self.pool.warnings,
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
+                *((f"The program is compiled whole: {shards.unsplit_reason}.",) if shards.unsplit_reason else ()),
                 *warnings_of(output, results, link, selection),
             ),
             failures=shards.failures,
@@ -421,6 +423,7 @@ class _Shards:
     jobs: tuple[ShardJob, ...]
     done: dict[CompileShard, ShardResult]
     variables: frozenset[str]
+    unsplit_reason: str | None
     failures: tuple[ParcubinError, ...]
 
     def logs(self) -> Iterator[str]:
