@@ -119,7 +119,7 @@ def plan_shards(
     graph = _Graph(outlines)
     if split:
         try:
-            return _plan(graph, kind, split=True, once=once, halved=halved)
+            return _plan(graph, kind, split=True, once=once, halved=halved, constants_together=constants_together)
         except _TooManyReferencesError:
             reason = "its kernels and variables refer to each other so much that it is not split"
             graph.closures_left = None
@@ -128,7 +128,15 @@ def plan_shards(
     return _plan(graph, kind, split=False, once=once, halved=halved)
 
 
-def _plan(graph: _Graph, kind: PlanKind, *, split: bool, once: Set[str], halved: Set[tuple[str, ...]]) -> Plan:
+def _plan(
+    graph: _Graph,
+    kind: PlanKind,
+    *,
+    split: bool,
+    once: Set[str],
+    halved: Set[tuple[str, ...]],
+    constants_together: bool = False,
+) -> Plan:
     """Plans a program; see `plan_shards`."""
     outlines = graph.outlines
     roots = _roots(graph, kind)
