@@ -127,7 +127,8 @@ def main() -> None:
         return
     if arguments.ptxas is None and arguments.framework == "torch":
         triton = importlib.util.find_spec("triton")
-        assert triton and triton.origin, "Triton is not installed"
+        if triton is None or triton.origin is None:
+            sys.exit("Triton is not installed.")
         arguments.ptxas = str(Path(triton.origin).parent / "backends/nvidia/bin/ptxas")
     with tempfile.TemporaryDirectory() as name:
         log = Path(name, "log")
