@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +14,7 @@ from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.inspect.debug_strings import with_own_strings
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
+from parcubin.inspect.ptx_lines import with_own_ptx_lines, without_ptx_lines
 from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.model import (
     Assembly,
@@ -263,12 +265,13 @@ class LinkShards:
             else:
                 output = self.provider.compile_and_link(self.target, inputs, self.options)
             cubin = output.cubin
-            modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
+            warning = None
             if not self.relocatable and not any(isinstance(m, DeferredModule) for m in self.modules):
-                cubin = with_own_strings(cubin, modules)
+                modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
+                cubin, warning = _with_own_lines(cubin, modules)
             info = read_cubin(cubin, "the linked output")
             check_after_link(info, self.kernels, self.variables)
-        return LinkResult(cubin, output.log, info, seconds)
+        return LinkResult(cubin, output.log, info, seconds, warning)
 
 
 @dataclass(frozen=True)
@@ -280,12 +283,25 @@ class LinkResult:
         log: the linker's log.
         info: what is in it.
         seconds: CPU seconds by stage.
+        warning: what it lacks.
     """
 
     cubin: bytes = field(repr=False)
     log: str = field(repr=False)
     info: CubinInfo
     seconds: dict[str, float]
+    warning: str | None = None
+
+
+def _with_own_lines(linked: bytes, modules: Sequence[bytes]) -> tuple[bytes, str | None]:
+    """A linked CUBIN with line tables that are right for every module; and a warning, if some are left out."""
+    linked = with_own_strings(linked, modules)
+    if (corrected := with_own_ptx_lines(linked, modules)) is not None:
+        return corrected, None
+    return without_ptx_lines(linked), (
+        "The linker joined the PTX texts of the shards in a way that is not known, so they are left out, and profilers "
+        "cannot show the PTX of the machine code. A bundle has it."
+    )
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:
