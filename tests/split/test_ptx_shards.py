@@ -413,6 +413,44 @@ def test_variable_that_the_host_may_name_keeps_its_name(compiled: Compile) -> No
         assert compiled(first, second, third, output=output).variables.keys() == {"v"}
 
 
+@pytest.mark.parametrize("linkage", [".visible ", ".weak "])
+def test_local_variable_that_is_called_like_a_function_of_another_module(
+    linkage: str, compiled: Compile, tools: Tools
+) -> None:
+    """They meet in one shard. The host finds the variable where nobody outside can name the function."""
+    modules = [
+        module(".global .align 4 .u32 v[3];\n", kernel("a", ADD.format("v+8"))),
+        module(function("v", linkage=linkage), kernel("b", CALL.format("v"))),
+        module(prototype("v", ".extern "), kernel("c", CALL.format("v"))),
+    ]
+    for output in ("bundle", "cubin"):
+        program = compiled(*modules, output=output)
+        assert program.report.shards == 1
+        assert {v.name: v.size for v in program.variables.values()} == {"v": 12}
+    alone = tools.sass(tools.assemble(modules[1], ARCH))["b"]
+    assert [code(tools, program)[name] for name in "bc"] == [alone, alone]
+    symbols = {s.name: s.kind for s in read_cubin(compiled(*modules, output="relocatable").cubin).defined}
+    assert (symbols["v"], symbols["v__2"]) == ("function", "global")
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("output", ["cubin", "relocatable"])
+def test_local_texture_reference_that_is_called_like_another_module_s_symbol(output: Emit, compiled: Compile) -> None:
+    modules = [
+        module(".global .texref t;\n", kernel("a", TEXTURE.format("t"))),
+        module(".global .texref f;\n", kernel("b", TEXTURE.format("f"))),
+        module(
+            ".visible .global .align 4 .u32 t[4];\n",
+            function("f", ADD.format("t")),
+            kernel("c", CALL.format("f")),
+            kernel("d", READ.format("t")),
+        ),
+    ]
+    linked = compiled(*modules, output=output)
+    assert textures(linked.cubin) == {"t__parcubin_1", "f__parcubin_1"}
+    assert linked.variables["t"].size == 16
+
+
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:
     modules = [
         module(".extern .shared .align 16 .b8 smem[];\n", kernel(name, "ld.shared.u32 %r1, [smem];"))
