@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
 
 import parcubin
 from parcubin.errors import PtxSyntaxError, UnresolvedSymbolError
@@ -239,6 +243,31 @@ def test_constant_bank(compiled: Compile) -> None:
     assert linked.report.warnings == (
         "3 kernels were compiled with -c, which costs registers where functions are called: constants.",
     )
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("provider", ["subprocess", "subprocess+nvjitlink"])
+def test_table_of_functions_with_aliases_that_no_kernel_reaches(provider: str) -> None:
+    """Where such a table is compiled with `-c`, linkers fail."""
+    text = module(
+        prototype("g", ""),
+        function("user", CALL.format("g"), linkage=""),
+        function("f", linkage=""),
+        ".alias g, f;\n",
+        ".global .align 8 .u64 table[2] = {user, f};\n",
+        kernel("k", CALL.format("user")),
+        kernel("other", ""),
+    )
+    with parcubin.Compiler(ARCH, jobs=1, provider=provider) as compiler:
+        linked = compiler.compile(text, output="cubin")
+    assert linked.report.shards == 3
+    assert linked.variables["table"].size == 16
+    elf = ELFFile(BytesIO(linked.cubin))
+    relocations, symbols = (elf.get_section_by_name(name) for name in (".rela.nv.global.init", ".symtab"))
+    assert isinstance(relocations, RelocationSection)
+    assert isinstance(symbols, SymbolTableSection)
+    pointers = [symbols.get_symbol(r["r_info_sym"]).name for r in relocations.iter_relocations()]
+    assert pointers == ["user", "f"]
 
 
 @pytest.mark.usefixtures("alone")

@@ -29,6 +29,7 @@ from parcubin.model import (
     Target,
     VariableInfo,
 )
+from parcubin.providers.aliases import with_aliases_resolved
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.link_order import largest_alignment_first
 from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
@@ -158,7 +159,8 @@ class CompileShard:
                     other_pointers=self.other_pointers,
                 )
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
-                text = _with_own_dynamic_shared_memory(ptx.text, summary)
+                text = with_aliases_resolved(ptx.text, summary) if why_plain else ptx.text
+                text = _with_own_dynamic_shared_memory(text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
