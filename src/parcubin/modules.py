@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
 from parcubin.split.outline import Binding, Sharing, SymbolKind
+from parcubin.split.plan import Plan
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import PrintModule, ReadLibdevice
@@ -162,6 +163,33 @@ def _without_ambiguous_names(
         and outline.plain_name(symbol.name) in named_by_host
     }
     return outline.with_other_names(others) if others else outline
+
+
+def check_rest(modules: Sequence[Module], plan: Plan, pool: JobGroup, llvm: Llvm) -> dict[Module, JobFuture[str]]:
+    """Starts to parse and verify what the modules of LLVM IR define and no shard holds, with all that it reaches, after
+    all that waits.
+
+    Returns: by module, the job, which fails with `InputError`.
+    """
+    held: dict[int, set[str]] = defaultdict(set)
+    for shard in plan.shards:
+        for part in shard.parts:
+            held[part.module] |= part.define
+    found: dict[Module, JobFuture[str]] = {}
+    for number, module in enumerate(modules):
+        outline = module.outline
+        if not isinstance(outline, LlvmOutline) or outline.whole_reason is not None:
+            continue
+        defined = frozenset(name for name, symbol in outline.symbols.items() if symbol.defined)
+        rest = pending = defined - held[number]
+        while pending:
+            pending = frozenset[str]().union(*(outline.symbols[n].references for n in pending)) & defined - rest
+            rest = rest | pending
+        if rest:
+            text = outline.render(rest, frozenset(), {})
+            job = PrintModule(text.encode(errors="surrogateescape"), module.source.name, llvm)
+            found[module] = pool.submit(job, 0, size=len(text))
+    return found
 
 
 def unparsable(modules: Iterable[Module], pool: JobGroup, llvm: Llvm) -> dict[Module, InputError]:

@@ -33,7 +33,7 @@ from parcubin.model import (
     Ptx,
     RelocatableModule,
 )
-from parcubin.modules import Modules, check_not_empty, read_modules, unparsable
+from parcubin.modules import Module, Modules, check_not_empty, check_rest, read_modules, unparsable
 from parcubin.program import Program, Report, WrittenShard
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.selection import Selection
@@ -55,7 +55,7 @@ from parcubin.workers.jobs import (
     PrintShard,
     ShardResult,
 )
-from parcubin.workers.pool import JobGroup
+from parcubin.workers.pool import JobFuture, JobGroup
 
 _log = logger("pipeline")
 
@@ -187,6 +187,7 @@ class Build:
         failed: dict[CompileShard, ParcubinError] = {}
         once: frozenset[str] = frozenset()
         halved: frozenset[tuple[str, ...]] = frozenset()
+        rest: dict[Module, JobFuture[str]] | None = None
         while True:
             plan = plan_shards(
                 [m.outline for m in modules.all],
@@ -202,6 +203,8 @@ class Build:
                 raise no_linker
             _log.info("planned %d shards for %d kernels", len(plan.shards), sum(len(s.kernels) for s in plan.shards))
             jobs = self._jobs(modules, plan, settings, failed)
+            if rest is None:
+                rest = check_rest(modules.all, plan, self.pool, self.compiler._llvm)
             self._run([j for j in jobs if j.job not in done and j.job not in failed], len(jobs), done, failed)
             if better := self._without_faults(modules, [j.job for j in jobs if _unparsed(failed.get(j.job))]):
                 modules = self.modules = better
@@ -214,6 +217,9 @@ class Build:
             if self.keep is not None:
                 keep_failed_shards(self.keep, [job for job, error in failures if not _is_late(error)])
             self._give_up_unless_keep_going(_with_one_for_late([error for _, error in failures]))
+            faulty = [module for module, check in rest.items() if isinstance(check.exception(), InputError)]
+            faults = tuple(unparsable(faulty, self.pool, self.compiler._llvm).values())
+            self._give_up_unless_keep_going(faults)
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
             if kind == "bundle" and survivors - once:
                 once |= survivors
@@ -226,7 +232,7 @@ class Build:
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
                 unsplit_reason=plan.unsplit_reason,
-                failures=(*modules.failures, *_with_one_for_late([error for _, error in failures])),
+                failures=(*modules.failures, *faults, *_with_one_for_late([error for _, error in failures])),
             )
 
     def _jobs(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from parcubin.inspect.cubin import section_places
 from tests.cuda_tools import cuda_tool
 
 
@@ -64,17 +65,28 @@ class Tools:
         functions = self.run("cuobjdump", "-sass", "sass.cubin").split("\t\tFunction : ")[1:]
         return {name.strip(): code for name, code in map(_name_and_code, functions)}
 
-    def line_table(self, cubin: bytes) -> dict[str, list[str]]:
+    def line_table(self, cubin: bytes, option: str = "-gi") -> dict[str, list[str]]:
         """`nvdisasm -gi`: for every function, the addresses of its instructions and the source locations in front of
         them, those of inlined calls too."""
         (self.folder / "lines.cubin").write_bytes(cubin)
         found: dict[str, list[str]] = {}
-        for line in self.run("nvdisasm", "-gi", "lines.cubin").splitlines():
+        for line in self.run("nvdisasm", option, "lines.cubin").splitlines():
             if line.startswith((".text.", "\t.section")):
                 rows = found.setdefault(line[len(".text.") : -1], []) if line.startswith(".text.") else []
             elif match := re.match(r"\s*//## (File .*)|\s*/\*([0-9a-f]{4,})\*/", line):
                 rows.append(match[1] or match[2])
         return found
+
+    def ptx_of_code(self, cubin: bytes) -> dict[str, list[str]]:
+        """`nvdisasm -gp`: for every function, the addresses of its instructions and the lines of PTX in front of
+        them."""
+        places = section_places(cubin)
+
+        def text(row: str) -> str:
+            location = re.fullmatch(r'File "(.*)", line (\d+)', row)
+            return cubin[places[location[1]]].decode().split("\0")[int(location[2]) - 1] if location else row
+
+        return {name: list(map(text, rows)) for name, rows in self.line_table(cubin, "-gp").items()}
 
 
 def _name_and_code(function: str) -> tuple[str, str]:

@@ -152,6 +152,44 @@ def test_files_and_strings_of_modules_that_meet_in_a_shard(tools: Tools, monkeyp
     assert Counter(inlined_functions(program.cubin)) == names
 
 
+def constants(name: str) -> str:
+    return f".const .u32 table_{name}[4] = {{1, 2, 3, 4}};\n" + kernel(
+        name, f"mov.u64 %rd2, table_{name};\nld.const.u32 %r2, [%rd2+8];\nadd.u32 %r1, %r1, %r2;"
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "provider"),
+    [("bundle", "subprocess"), ("cubin", "subprocess"), ("cubin", "subprocess+nvjitlink")],
+)
+def test_machine_code_is_traced_back_to_its_ptx(output: Emit, provider: str, tools: Tools) -> None:
+    """In a link of modules of both kinds, some of more lines than a byte can count."""
+    text = module(
+        *(
+            with_lines(f"k{n}", *(f".loc 1 {n}{i} 1\nxor.b32 %r1, %r1, {n}{i};" for i in range(40)))
+            for n in range(1, 6)
+        ),
+        *map(constants, ("c1", "c2")),
+        *(f"// {i}\n" for i in range(300)),
+        with_lines("last", ".loc 1 5 1"),
+        '.file 1 "/a/one.cu"\n',
+    )
+    options = CompilationOptions(line_info=True)
+    expected = tools.ptx_of_code(tools.assemble(text, "sm_90", "-lineinfo"))
+    assert sum("xor.b32" in row for rows in expected.values() for row in rows) > 60
+    with parcubin.Compiler("sm_90", jobs=1, provider=provider) as compiler:
+        program = compiler.compile(text, output=output, options=options)
+    assert not any("PTX texts" in warning for warning in program.report.warnings)
+    found = {name: rows for image in images(program) for name, rows in tools.ptx_of_code(image).items()}
+    if output == "cubin":
+        assert any("-c, " in w and w.endswith("constants.") for w in program.report.warnings), program.report.warnings
+    if output == "bundle":
+        assert found == expected
+    assert {name: found[name] for name in expected if name[0] != "c"} == {
+        name: rows for name, rows in expected.items() if name[0] != "c"
+    }
+
+
 def test_llvm_module_with_debug_info(tools: Tools, corpus_text: Callable[[str], str]) -> None:
     """LLVM's PTX describes types and scopes, too, in sections that ptxas uses for full debug info only."""
     outline = outline_llvm_ir(corpus_text("inductor.ll"))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
 
 import parcubin
 from parcubin.errors import PtxSyntaxError, UnresolvedSymbolError
@@ -242,6 +246,31 @@ def test_constant_bank(compiled: Compile) -> None:
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("provider", ["subprocess", "subprocess+nvjitlink"])
+def test_table_of_functions_with_aliases_that_no_kernel_reaches(provider: str) -> None:
+    """Where such a table is compiled with `-c`, linkers fail."""
+    text = module(
+        prototype("g", ""),
+        function("user", CALL.format("g"), linkage=""),
+        function("f", linkage=""),
+        ".alias g, f;\n",
+        ".global .align 8 .u64 table[2] = {user, f};\n",
+        kernel("k", CALL.format("user")),
+        kernel("other", ""),
+    )
+    with parcubin.Compiler(ARCH, jobs=1, provider=provider) as compiler:
+        linked = compiler.compile(text, output="cubin")
+    assert linked.report.shards == 3
+    assert linked.variables["table"].size == 16
+    elf = ELFFile(BytesIO(linked.cubin))
+    relocations, symbols = (elf.get_section_by_name(name) for name in (".rela.nv.global.init", ".symtab"))
+    assert isinstance(relocations, RelocationSection)
+    assert isinstance(symbols, SymbolTableSection)
+    pointers = [symbols.get_symbol(r["r_info_sym"]).name for r in relocations.iter_relocations()]
+    assert pointers == ["user", "f"]
+
+
+@pytest.mark.usefixtures("alone")
 def test_function_pointers_stay_in_one_shard(compiled: Compile, tools: Tools) -> None:
     text = module(
         function("f"),
@@ -411,6 +440,44 @@ def test_variable_that_the_host_may_name_keeps_its_name(compiled: Compile) -> No
     third = module(function("f"), kernel("c", ""))
     for output in ("bundle", "cubin"):
         assert compiled(first, second, third, output=output).variables.keys() == {"v"}
+
+
+@pytest.mark.parametrize("linkage", [".visible ", ".weak "])
+def test_local_variable_that_is_called_like_a_function_of_another_module(
+    linkage: str, compiled: Compile, tools: Tools
+) -> None:
+    """They meet in one shard. The host finds the variable where nobody outside can name the function."""
+    modules = [
+        module(".global .align 4 .u32 v[3];\n", kernel("a", ADD.format("v+8"))),
+        module(function("v", linkage=linkage), kernel("b", CALL.format("v"))),
+        module(prototype("v", ".extern "), kernel("c", CALL.format("v"))),
+    ]
+    for output in ("bundle", "cubin"):
+        program = compiled(*modules, output=output)
+        assert program.report.shards == 1
+        assert {v.name: v.size for v in program.variables.values()} == {"v": 12}
+    alone = tools.sass(tools.assemble(modules[1], ARCH))["b"]
+    assert [code(tools, program)[name] for name in "bc"] == [alone, alone]
+    symbols = {s.name: s.kind for s in read_cubin(compiled(*modules, output="relocatable").cubin).defined}
+    assert (symbols["v"], symbols["v__2"]) == ("function", "global")
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("output", ["cubin", "relocatable"])
+def test_local_texture_reference_that_is_called_like_another_module_s_symbol(output: Emit, compiled: Compile) -> None:
+    modules = [
+        module(".global .texref t;\n", kernel("a", TEXTURE.format("t"))),
+        module(".global .texref f;\n", kernel("b", TEXTURE.format("f"))),
+        module(
+            ".visible .global .align 4 .u32 t[4];\n",
+            function("f", ADD.format("t")),
+            kernel("c", CALL.format("f")),
+            kernel("d", READ.format("t")),
+        ),
+    ]
+    linked = compiled(*modules, output=output)
+    assert textures(linked.cubin) == {"t__parcubin_1", "f__parcubin_1"}
+    assert linked.variables["t"].size == 16
 
 
 def test_dynamic_shared_memory_alike_in_two_modules(compiled: Compile) -> None:

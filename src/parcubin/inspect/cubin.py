@@ -158,6 +158,28 @@ def section_places(data: bytes, name: str = "input") -> dict[str, slice]:
     return dict(zip(elf.section_names, places, strict=True))
 
 
+def with_section(cubin: bytes, name: str, contents: bytes) -> bytes:
+    """The CUBIN with other contents of a section. They go to the end of the file where the old ones leave no room.
+
+    Args:
+        cubin: the ELF image.
+        name: the section.
+        contents: what it holds.
+
+    Raises:
+        InputError: it is not a CUBIN, or damaged.
+    """
+    places = section_places(cubin)
+    start, changed = places[name].start, bytearray(cubin)
+    if len(contents) > places[name].stop - start:
+        start = len(cubin)
+    changed[start : start + len(contents)] = contents
+    entry = _HEADER.unpack_from(cubin)[6] + _SECTION.size * list(places).index(name)
+    fields = _Section(*_SECTION.unpack_from(cubin, entry))
+    _SECTION.pack_into(changed, entry, *fields._replace(offset=start, size=len(contents)))
+    return bytes(changed)
+
+
 class _FormatError(Exception):
     """Says what is wrong with the file."""
 

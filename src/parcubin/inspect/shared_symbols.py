@@ -7,13 +7,9 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from parcubin.errors import InputError
-from parcubin.inspect.cubin import section_places
+from parcubin.inspect.cubin import section_places, with_section
 
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, type and binding, space, section, value, size
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_PLACE = struct.Struct("<QQ")
-_SECTION_TABLE = struct.Struct("<Q")
-_PLACE_IN_SECTION, _SECTION_TABLE_IN_HEADER = 24, 40
 
 _CUDA_OBJECT, _SHARED, _SPACES = 13, 0x40, 0xE0
 _LOCAL, _WEAK = 0, 2
@@ -50,7 +46,7 @@ def with_weak_static_memory(cubin: bytes) -> bytes:
             offset = len(names)
             names += name.encode() + suffix + b"\0"
         _SYMBOL.pack_into(changed, place, offset, _WEAK << 4 | _CUDA_OBJECT, space, section, value, size)
-    return _with_names(changed, bytes(names)) if found else cubin
+    return with_section(bytes(changed), ".strtab", bytes(names)) if found else cubin
 
 
 def has_static_memory(cubin: bytes) -> bool:
@@ -83,11 +79,3 @@ def _shared_symbols(cubin: bytes) -> Iterator[tuple[int, tuple[int, int, int, in
             if end < 0:
                 raise InputError("A relocatable CUBIN is damaged: the name of a symbol lies outside of its table.")
             yield start + _SYMBOL.size * number, symbol, names[symbol[0] : end].decode(errors="replace")
-
-
-def _with_names(cubin: bytearray, names: bytes) -> bytes:
-    """The CUBIN with another table of symbol names, which goes to its end."""
-    number = list(section_places(bytes(cubin))).index(".strtab")
-    (table,) = _SECTION_TABLE.unpack_from(cubin, _SECTION_TABLE_IN_HEADER)
-    _PLACE.pack_into(cubin, table + _SECTION.size * number + _PLACE_IN_SECTION, len(cubin), len(names))
-    return bytes(cubin) + names

@@ -67,6 +67,7 @@ def warnings_of(
         only = kernels[0] if len(kernels) == 1 else None
         found += [_attributed(d.message, d.function or only) for d in result.warnings]
     if link:
+        found += [link.warning] if link.warning else []
         found += [
             _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
         ]

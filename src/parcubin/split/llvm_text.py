@@ -87,7 +87,7 @@ def cut(text: str) -> ModuleText:
         if text.startswith("define ", position):
             stop = _end_of_body(text, position, stop)
             module.functions.append(text[position:stop])
-        else:
+        elif stop > position:
             _add_line(module, text[position:stop])
         position = stop + 1
     return module
@@ -226,7 +226,7 @@ def _add_line(module: ModuleText, line: str) -> None:
             raise NotInPrintedFormError(line[:120])
     elif line.startswith("declare ") and not ("=" in line and _ASSIGNMENT.search(_STRING.sub('""', line))):
         module.functions.append(line)
-    elif attributes := _ATTRIBUTES.fullmatch(line):
+    elif first == "a" and (attributes := _ATTRIBUTES.fullmatch(line)):
         _add(module.attributes, attributes["name"], line)
     elif line.startswith(("target triple = ", "target datalayout = ")):
         module.targets.append(line)

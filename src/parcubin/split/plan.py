@@ -77,7 +77,8 @@ class Plan:
     Attributes:
         shards: variables that no kernel holds first, then by kernel name.
         rename: for each module, the names of its variables that several shards share.
-        variables: every variable that the host may name as C++ does.
+        variables: every variable that the host may name as C++ does. A local one that is called like a function that
+            stays callable is not among them.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
         unsplit_reason: why the program is not split although it was to be; None when it is.
     """
@@ -196,13 +197,14 @@ def _plan(
     for node, name in names.items():
         module, old = graph.nodes[node]
         rename[module][old] = name
+    exported = {graph.plain[root] for root in roots if graph.symbol[root].kind is SymbolKind.FUNCTION}
     return Plan(
         shards=tuple(shards),
         rename=tuple(rename),
         variables=frozenset(
             graph.plain[n]
             for n in range(len(graph.nodes))
-            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n])
+            if graph.is_host_variable(n) and _IDENTIFIER.fullmatch(graph.plain[n]) and graph.plain[n] not in exported
         ),
         mergeable=frozenset(
             graph.plain[n]
@@ -440,15 +442,16 @@ class _Graph:
         return names
 
     def distinct_names(self) -> dict[int, str]:
-        """New names for local variables of different modules that a linker would merge because they are named alike."""
+        """New names for local variables that a linker would merge with others of their name, or take for what another
+        module calls so."""
         twins: dict[str, list[int]] = defaultdict(list)
         for i, symbol in enumerate(self.symbol):
             if symbol.defined and symbol.sharing is Sharing.MERGE and symbol.binding is Binding.LOCAL:
-                twins[symbol.name].append(i)
+                twins[self.plain[i]].append(i)
         return {
             node: f"{name}__parcubin_{number}"
             for name, nodes in twins.items()
-            for number, node in enumerate(nodes)
+            for number, node in enumerate(nodes, start=name in self._definition)
             if number
         }
 

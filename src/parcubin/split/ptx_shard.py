@@ -151,14 +151,26 @@ class _Shard:
         self._known: set[str] = set()
         self._defined: set[str] = set()
         self._taken = {p.new_name(n) for p in parts for n in p.held if not p.is_local(n)}
-        self._of_host = {n for p in parts for n in p.held if p.is_host_variable(n)} - self._taken
+        named_by_host = {n for p in parts for n in p.held if p.is_host_variable(n) and p.is_local(n)}
+        giving_way = self._functions_that_give_way(named_by_host)
+        self._of_host = named_by_host - self._taken | giving_way
         self._taken |= self._of_host
+        self._new_functions = {name: self._free_name(name) for name in sorted(giving_way)}
         self._dynamic_shared_memory: dict[bytes, str] = {}
         self._files: dict[bytes, int] = {}
         self._strings: dict[bytes, bytes] = {}
         self._chunks = [*parts[0].outline.description, b""]
         self._origins: list[PtxOrigin] = []
         self._line = 1 + sum(chunk.count(b"\n") + 1 for chunk in self._chunks)
+
+    def _functions_that_give_way(self, named_by_host: Set[str]) -> frozenset[str]:
+        """Functions that are called like a variable of another module, and that nobody outside the shard names."""
+        return frozenset(
+            name
+            for part in self.parts
+            for name in (part.define & named_by_host) - self._exports
+            if part.outline.symbols[name].kind is SymbolKind.FUNCTION and not part.is_local(name)
+        )
 
     def add(self, part: PtxPart) -> None:
         names = self._new_names(part)
@@ -183,6 +195,7 @@ class _Shard:
     def _new_names(self, part: PtxPart) -> Mapping[str, str]:
         """The part's names that change: those of variables that shards share, and those that other parts use, too."""
         names = {old: new for old, new in part.rename.items() if new != old}
+        names |= {n: new for n, new in self._new_functions.items() if n in part.held and not part.is_local(n)}
         for name in sorted(filter(part.is_local, part.held)):
             piece = next(part.outline.pieces_of([name]))
             if piece.variable and piece.variable.is_dynamic_shared_memory:

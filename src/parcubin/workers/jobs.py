@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,7 @@ from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.inspect.debug_strings import with_own_strings
 from parcubin.inspect.ptx import SYSTEM_CALLS, PtxSummary, scan_ptx
+from parcubin.inspect.ptx_lines import with_own_ptx_lines, without_ptx_lines
 from parcubin.inspect.unresolved import unresolved_error, uses_of
 from parcubin.model import (
     Assembly,
@@ -28,6 +30,7 @@ from parcubin.model import (
     Target,
     VariableInfo,
 )
+from parcubin.providers.aliases import with_aliases_resolved
 from parcubin.providers.interface import CompilationProvider
 from parcubin.providers.link_order import largest_alignment_first
 from parcubin.providers.relocatable_kind import why_not_extensible_whole_program
@@ -176,7 +179,8 @@ class CompileShard:
                 if self.extensible_only and why_plain and summary.kernels:
                     raise NotInPartsError(f"{self.name} would have to be compiled with -c: {why_plain}.")
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
-                text = _with_own_dynamic_shared_memory(ptx.text, summary)
+                text = with_aliases_resolved(ptx.text, summary) if why_plain else ptx.text
+                text = _with_own_dynamic_shared_memory(text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
@@ -285,12 +289,13 @@ class LinkShards:
             else:
                 output = self.provider.compile_and_link(self.target, inputs, self.options)
             cubin = output.cubin
-            modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
+            warning = None
             if not self.relocatable and not any(isinstance(m, DeferredModule) for m in self.modules):
-                cubin = with_own_strings(cubin, modules)
+                modules = [m.cubin for m in inputs if isinstance(m, RelocatableModule)]
+                cubin, warning = _with_own_lines(cubin, modules)
             info = read_cubin(cubin, "the linked output")
             check_after_link(info, self.kernels, self.variables)
-        return LinkResult(cubin, output.log, info, seconds)
+        return LinkResult(cubin, output.log, info, seconds, warning)
 
 
 @dataclass(frozen=True)
@@ -302,12 +307,25 @@ class LinkResult:
         log: the linker's log.
         info: what is in it.
         seconds: CPU seconds by stage.
+        warning: what it lacks.
     """
 
     cubin: bytes = field(repr=False)
     log: str = field(repr=False)
     info: CubinInfo
     seconds: dict[str, float]
+    warning: str | None = None
+
+
+def _with_own_lines(linked: bytes, modules: Sequence[bytes]) -> tuple[bytes, str | None]:
+    """A linked CUBIN with line tables that are right for every module; and a warning, if some are left out."""
+    linked = with_own_strings(linked, modules)
+    if (corrected := with_own_ptx_lines(linked, modules)) is not None:
+        return corrected, None
+    return without_ptx_lines(linked), (
+        "The linker joined the PTX texts of the shards in a way that is not known, so they are left out, and profilers "
+        "cannot show the PTX of the machine code. A bundle has it."
+    )
 
 
 def _is_extensible(module: Module) -> bool:
