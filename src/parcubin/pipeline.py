@@ -14,6 +14,7 @@ from parcubin.errors import (
     InputError,
     InternalCompilerError,
     LinkCheckError,
+    NotInPartsError,
     OutOfMemoryError,
     ParcubinError,
     SeveralInputsError,
@@ -41,6 +42,7 @@ from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_info
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
+from parcubin.split.worth import FIRST_WHOLE_PROGRAM_LINK, why_not_in_parts
 from parcubin.toolchain.locate import find
 from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import (
@@ -69,12 +71,17 @@ class Build:
     keep: Path | None = None
     timeout: float | None = None
     total_timeout: float | None = None
+    in_parts_only: bool = False
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
     pool: JobGroup = field(init=False)
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
+        if self.in_parts_only and output == "cubin" and self.compiler.target.number < FIRST_WHOLE_PROGRAM_LINK:
+            raise NotInPartsError(
+                f"For {self.compiler.target}, linked code calls helper routines, which costs registers."
+            )
         self.pool = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
@@ -82,7 +89,7 @@ class Build:
         modules = self.modules or self._read()
         ptx_version, llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
-        settings = self._settings(form, provider, ptx_version)
+        settings = self._settings(form, provider, ptx_version, modules)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
@@ -109,7 +116,7 @@ class Build:
         modules = self._read()
         ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
-        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
+        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version, modules))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
         printed = {job: pool.submit(PrintShard(job.name, source)) for job, source in lowerings.items()}
         return tuple(
@@ -124,16 +131,19 @@ class Build:
             for j in jobs
         )
 
-    def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
+    def _settings(
+        self, output: Emit, provider: CompilationProvider | None, ptx_version: int, modules: Modules
+    ) -> ShardSettings:
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             llvm=self.compiler._llvm,
             provider=provider,
             ptx_version=ptx_version,
-            libdevice=self.compiler._libdevice,
+            libdevice=modules.libdevice,
             output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
             relocatable=output == "relocatable",
+            extensible_only=self.in_parts_only and output == "cubin",
             lowered=self.lowered,
         )
 
@@ -145,7 +155,13 @@ class Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.pool, self.compiler._llvm, debug_info=self.options.debug_info)
+        modules = read_modules(
+            sources,
+            self.pool,
+            self.compiler._llvm,
+            self.compiler._libdevice,
+            debug_info=self.options.debug_info,
+        )
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -169,7 +185,16 @@ class Build:
         halved: frozenset[tuple[str, ...]] = frozenset()
         rest: dict[Module, JobFuture[str]] | None = None
         while True:
-            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            plan = plan_shards(
+                [m.outline for m in modules.all],
+                kind,
+                split=self.split,
+                once=once,
+                halved=halved,
+                constants_together=settings.extensible_only,
+            )
+            if self.in_parts_only and (reason := why_not_in_parts(plan, kind)):
+                raise NotInPartsError(f"The program is not compiled in parts: {reason}.")
             if no_linker and len(plan.shards) > 1:
                 raise no_linker
             jobs = self._jobs(modules, plan, settings, failed)
@@ -201,6 +226,7 @@ class Build:
                 jobs=tuple(j for j in jobs if j.job in done),
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
+                unsplit_reason=plan.unsplit_reason,
                 failures=(*modules.failures, *faults, *_with_one_for_late([error for _, error in failures])),
             )
 
@@ -363,10 +389,11 @@ class Build:
                 *(selection.warnings if selection else ()),
                 *self.pool.warnings,
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
+                *((f"The program is compiled whole: {shards.unsplit_reason}.",) if shards.unsplit_reason else ()),
                 *warnings_of(output, results, link, selection),
             ),
             failures=shards.failures,
-            log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
+            logs=(*shards.logs(), link.log if link else "") if self.options.keep_log else (),
         )
         return Program(
             target=self.compiler.target,
@@ -402,7 +429,11 @@ class _Shards:
     jobs: tuple[ShardJob, ...]
     done: dict[CompileShard, ShardResult]
     variables: frozenset[str]
+    unsplit_reason: str | None
     failures: tuple[ParcubinError, ...]
+
+    def logs(self) -> Iterator[str]:
+        return (shard.located_log(self.done[shard.job].log) for shard in self.jobs)
 
     def with_ptx(self) -> Iterator[tuple[Ptx, ShardResult]]:
         for shard in self.jobs:
