@@ -116,6 +116,8 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
     try:
         if path.is_dir():
             return _read(lambda name, limit: _read_regular_file(path / name, limit))
+        if path.exists() and not path.is_file():
+            raise _FormatError("it is no file")
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return _read(_archive_reader(archive, os.fstat(file.fileno()).st_size))
     except _FormatError as error:

@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from parcubin.configuration import read_configuration
-from parcubin.errors import ToolchainError, UsageError
+from parcubin.errors import ParcubinError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Emit, Target
 from parcubin.toolchain.llvm_tools import folders
 from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
 from parcubin.workers.machine import available_cores
-from parcubin.workers.pool import JobFuture, WorkerPool
+from parcubin.workers.pool import JobFuture, JobGroup, WorkerPool
 
 if TYPE_CHECKING:
     from parcubin.configuration import ToolPaths
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from parcubin.providers.selection import Selection
     from parcubin.report.progress import ProgressCallback
     from parcubin.sources import Input
+
+
+_MOST_JOBS = 4096
 
 
 def compile(  # noqa: A001 - what it does
@@ -115,11 +118,11 @@ class Compiler:
                 not positive.
         """
         self.target = target if isinstance(target, Target) else Target(target)
-        if jobs is not None and jobs < 1:
-            raise UsageError(f"The number of jobs is at least 1, not {jobs}.")
-        if max_memory is not None and max_memory < 1:
-            raise UsageError(f"The memory for the workers is at least 1 byte, not {max_memory}.")
-        if nice < 0:
+        if jobs is not None and not (isinstance(jobs, int) and 1 <= jobs <= _MOST_JOBS):
+            raise UsageError(f"The number of jobs is a number from 1 to {_MOST_JOBS}, not {jobs!r}.")
+        if max_memory is not None and not (isinstance(max_memory, int) and max_memory >= 1):
+            raise UsageError(f"The memory for the workers is a number of bytes, at least 1, not {max_memory!r}.")
+        if not isinstance(nice, int) or nice < 0:
             raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
         self._provider = provider
         self._requested_llvm = llvm
@@ -183,24 +186,72 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
+        return self._compile(
+            self._pool.group(_checked_limit(total_timeout)),
+            inputs,
+            options=options,
+            output=output,
+            keep_going=keep_going,
+            split=split,
+            keep=keep,
+            timeout=timeout,
+            total_timeout=total_timeout,
+            in_parts_only=in_parts_only,
+        )
+
+    async def compile_async(self, inputs: Input | list[Input] | tuple[Input, ...], **settings: Any) -> Program:
+        """Compiles one program while the event loop goes on.
+
+        When the task is cancelled, its jobs end; the compiler can be used on.
+
+        Args:
+            inputs: as for `compile`.
+            settings: the keyword arguments of `compile`.
+
+        Raises:
+            ParcubinError: see `parcubin.errors`.
+        """
+        import asyncio
+
+        group = self._pool.group(_checked_limit(settings.get("total_timeout")))
+        work = asyncio.ensure_future(asyncio.to_thread(self._compile, group, inputs, **settings))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            group.cancel()
+            with suppress(ParcubinError):
+                await work
+            raise
+
+    def _compile(
+        self,
+        group: JobGroup,
+        inputs: Input | list[Input] | tuple[Input, ...],
+        *,
+        options: CompilationOptions | None = None,
+        output: Emit = "bundle",
+        keep: str | PathLike[str] | None = None,
+        timeout: float | None = None,
+        total_timeout: float | None = None,
+        **settings: bool,
+    ) -> Program:
+        """Compiles one program; see `compile`."""
         if output not in get_args(Emit):
             raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(get_args(Emit))}.")
-        for limit in (timeout, total_timeout):
-            if limit is not None and not limit > 0:
-                raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        if not isinstance(options, CompilationOptions | None):
+            raise UsageError(f"The options are CompilationOptions, not {type(options).__name__}.")
+        timeout, total_timeout = _checked_limit(timeout), _checked_limit(total_timeout)
         with suppress(ToolchainError):  # the build says what it means
             self._ask_versions(self.select_provider(output))
         build = self._build(
             inputs,
             options or CompilationOptions(),
-            keep_going=keep_going,
-            split=split,
             keep=Path(keep) if keep is not None else None,
             timeout=timeout,
             total_timeout=total_timeout,
-            in_parts_only=in_parts_only,
+            **settings,
         )
-        return build.run(output)
+        return build.run(output, group)
 
     def _build(
         self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions, **settings: Any
@@ -304,6 +355,14 @@ class Compiler:
 
         found = find_libdevice()
         return Path(found.path) if found else None
+
+
+def _checked_limit(seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    if not isinstance(seconds, int | float) or not seconds > 0:
+        raise UsageError(f"A time limit is more than 0 seconds, not {seconds!r}.")
+    return None if seconds == float("inf") else seconds
 
 
 def _is_llvmlite_likely(requested: str | PathLike[str]) -> bool:

@@ -3,7 +3,7 @@
 Taken from, in this order, each setting from the first place that has it:
 
 1. the environment: PARCUBIN_PROVIDER, PARCUBIN_LLVM, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_PTXAS,
-   PARCUBIN_NVLINK, PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
+   PARCUBIN_NVLINK, PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER, PARCUBIN_MAX_INPUT;
 2. the table `[tool.parcubin]` of the nearest `pyproject.toml` that has one, from the working directory upwards; but no
    paths, so that entering a folder and compiling runs nothing that the folder brings along;
 3. the user's file `~/.config/parcubin/config.toml`.
@@ -37,7 +37,14 @@ class ToolPaths:
 
 
 _PATHS = ("ptxas", "nvlink", "nvjitlink", "nvptxcompiler")
-_TYPES: dict[str, type] = {"provider": str, "llvm": str, "forbid": list, "force": bool, **dict.fromkeys(_PATHS, str)}
+_TYPES: dict[str, type] = {
+    "provider": str,
+    "llvm": str,
+    "forbid": list,
+    "force": bool,
+    "max_input": int,
+    **dict.fromkeys(_PATHS, str),
+}
 _ENVIRONMENT = {name: f"PARCUBIN_{name.upper()}" for name in _TYPES}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
@@ -48,7 +55,7 @@ class Setting:
 
     Attributes:
         value: `provider`: its name; `llvm`: "auto", "llvmlite" or a folder; `forbid`: a list of names; `force`: a truth
-            value; a tool: its path.
+            value; `max_input`: bytes; a tool: its path.
         origin: an environment variable, or the path of a file.
     """
 
@@ -90,6 +97,12 @@ class Configuration:
         return value
 
     @property
+    def max_input(self) -> int | None:
+        """Bytes that an input may have at most; None for what is built in."""
+        value: int | None = self._value("max_input", None)
+        return value
+
+    @property
     def paths(self) -> ToolPaths:
         """The configured paths."""
         return ToolPaths(**{name: self._value(name, None) for name in _PATHS})
@@ -124,6 +137,10 @@ def _of_environment() -> Iterator[tuple[str, Setting]]:
             if text.lower() not in _TRUTH:
                 raise UsageError(f"{variable} is '{text}'; it can be 1 or 0.")
             value = _TRUTH[text.lower()]
+        elif name == "max_input":
+            if not text.isdecimal():
+                raise UsageError(f"{variable} is '{text}'; it is a number of bytes.")
+            value = int(text)
         elif name == "forbid":
             value = [part.strip() for part in text.split(",") if part.strip()]
         elif not text:
@@ -177,8 +194,8 @@ def _of_table(table: object, file: Path, *, allow_paths: bool) -> Iterator[tuple
 
 
 def _checked(name: str, value: object, origin: str) -> Setting:
-    if not isinstance(value, _TYPES[name]):
-        kind = {str: "text", bool: "true or false", list: "a list of names"}[_TYPES[name]]
+    if type(value) is not _TYPES[name]:
+        kind = {str: "text", bool: "true or false", list: "a list of names", int: "a number"}[_TYPES[name]]
         raise UsageError(f"{origin}: '{name}' must be {kind}.")
     if isinstance(value, list):
         unknown = [repr(item) for item in value if item not in FORBIDDABLE]

@@ -26,7 +26,7 @@ class Target:
     name: str
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"sm_[1-9][0-9]{1,2}[af]?", self.name):
+        if not isinstance(self.name, str) or not re.fullmatch(r"sm_[1-9][0-9]{1,2}[af]?", self.name):
             raise UsageError(
                 f"'{self.name}' is not a target. Targets are written as ptxas writes them: sm_80, sm_90a, sm_100f."
             )
@@ -81,8 +81,12 @@ class CompilationOptions:
             raise UsageError(f"The fast-compile level is 0, min, mid or max, not {self.fast_compile}.")
         if self.fast_compile != "0" and self.debug_info:
             raise UsageError("With full debug info ptxas ignores the fast-compile level. Leave one of the two out.")
-        if self.max_registers is not None and not 1 <= self.max_registers <= 255:
-            raise UsageError(f"The register limit is between 1 and 255, not {self.max_registers}.")
+        if self.max_registers is not None and not (
+            isinstance(self.max_registers, int) and 1 <= self.max_registers <= 255
+        ):
+            raise UsageError(f"The register limit is between 1 and 255, not {self.max_registers!r}.")
+        if not isinstance(self.inlining_threshold, int | None):
+            raise UsageError(f"The inlining threshold is a number, not {self.inlining_threshold!r}.")
 
     @property
     def pass_level(self) -> int:

@@ -76,13 +76,13 @@ class Build:
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
     pool: JobGroup = field(init=False)
 
-    def run(self, output: Emit) -> Program:
+    def run(self, output: Emit, group: JobGroup | None = None) -> Program:
         start = time.monotonic()
         if self.in_parts_only and output == "cubin" and self.compiler.target.number < FIRST_WHOLE_PROGRAM_LINK:
             raise NotInPartsError(
                 f"For {self.compiler.target}, linked code calls helper routines, which costs registers."
             )
-        self.pool = self.compiler._pool.group(self.total_timeout)
+        self.pool = group or self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         provider = selection.provider if selection else None
         versions = self.compiler._ask_versions(selection)

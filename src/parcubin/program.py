@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from parcubin.bundle import Bundle, write_bundle
 from parcubin.errors import ParcubinError, UsageError
@@ -120,12 +120,19 @@ class Program:
             "program.assemblies holds them all."
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what links it later, which holds a compiler with its processes."""
+        return self.__dict__ | {"_link": _cannot_link}
+
     def link(self) -> Program:
         """The program as one linked CUBIN.
 
         A bundle's CUBINs cannot be linked: their shards are compiled again, as relocatable modules, from the PTX that
         is kept; nothing is lowered again unless the link wants another plan. Asking for `output="cubin"` from the start
         saves that. A linked program returns itself.
+
+        Raises:
+            UsageError: the program was pickled and is not linked.
         """
         return self if self.output == "cubin" else self._link()
 
@@ -147,6 +154,12 @@ class Program:
                 write_files(path, _ptx_files(self.ptx), _holds_ptx_only)
         else:
             write_bundle(Bundle.of(self), path)
+
+
+def _cannot_link() -> Program:
+    raise UsageError(
+        "The program was pickled, and what it takes to link it was not. Link it before, or compile to one CUBIN."
+    )
 
 
 def _ptx_files(shards: Sequence[Ptx]) -> dict[str, bytes]:

@@ -7,15 +7,18 @@ import io
 import lzma
 import os
 import re
+import select
 import stat
+import time
 import zlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from parcubin.errors import InputError
+from parcubin.configuration import read_configuration
+from parcubin.errors import InputError, UsageError
 from parcubin.model import DeferredModule
 
 Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
@@ -26,13 +29,16 @@ if TYPE_CHECKING:
     from llvmlite.ir import Module
 
 
-MAX_INPUT_BYTES = 4 << 30
-"""Inputs above this size, unpacked, are refused."""
+MAX_INPUT_BYTES = 1 << 30
+"""Inputs above this size, unpacked, are refused, unless PARCUBIN_MAX_INPUT says otherwise."""
+
+_PATIENCE = 10.0
+"""Seconds that somebody has to open a pipe for writing."""
 
 _PART = 1 << 20
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _GZIP_MAGIC, _XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
-_ELF_MAGIC, _FATBIN_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
+_COMPILED_MAGICS = _ELF_MAGIC, _FATBIN_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
 
 _LLVM_START = re.compile(
     r"(?:source_filename|target|module asm|define|declare|attributes|uselistorder) |[@%$!^][-\"\w$.]+ ?= ?"
@@ -93,6 +99,7 @@ def read_source(source: Input, number: int = 1) -> Source:
 
     Raises:
         InputError: no such file, empty, too large, or neither LLVM IR nor PTX.
+        UsageError: it is of another type.
     """
     if isinstance(source, bytes):
         name, data = f"input {number}", source
@@ -100,22 +107,55 @@ def read_source(source: Input, number: int = 1) -> Source:
         name, data = f"input {number}", source.encode()
     elif isinstance(source, str | PathLike):
         name = str(source)
-        data = _read_file(Path(source))
-    else:
+        data = read_file(Path(source))
+    elif type(source).__module__.split(".")[0] == "llvmlite":
         name, data = f"input {number}", str(source).encode()
+    else:
+        raise UsageError(
+            f"Input {number} is of type {type(source).__name__}. An input is a path, bytes, a str with the text itself "
+            "or an llvmlite module."
+        )
     data = _unpacked(name, data)
     return Source(name, _kind(name, data), data)
 
 
-def _read_file(path: Path) -> bytes:
+def read_file(path: Path, name: str = "") -> bytes:
+    """Reads a file, a pipe or a device.
+
+    Args:
+        path: the file.
+        name: what messages call it; by default the path.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is a pipe that nobody writes to.
+    """
+    name = name or str(path)
     try:
-        with path.open("rb", buffering=0) as file:  # what is buffered is held twice
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                _check_size(str(path), os.fstat(file.fileno()).st_size)
+        # Not blocking: opening a pipe would wait for somebody who writes. What is buffered would be held twice.
+        with io.FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
+            status = os.fstat(file.fileno())
+            if stat.S_ISREG(status.st_mode):
+                _check_size(name, status.st_size, _most_bytes())
                 return file.readall()
-            return _read(str(path), io.BufferedReader(file))
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.", input_name=str(path)) from None
+            start = _first_of_pipe(file, name) if stat.S_ISFIFO(status.st_mode) else b""
+            os.set_blocking(file.fileno(), True)
+            return start + _read(name, file)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise InputError(f"Cannot read {name}: {reason or error}.", input_name=name) from None
+
+
+def _first_of_pipe(file: io.FileIO, name: str) -> bytes:
+    """What there is to read as soon as somebody writes."""
+    end = time.monotonic() + _PATIENCE
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    while (start := file.read(_PART)) == b"":  # nobody writes; of somebody who has written nothing yet it is None
+        if poll.poll(20):
+            return file.read(_PART) or b""  # somebody did, and is gone
+        if time.monotonic() > end:
+            raise InputError(f"Nobody writes to {name}, which is a pipe.", input_name=name)
+    return start or b""
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
@@ -129,17 +169,31 @@ def _unpacked(name: str, data: bytes) -> bytes:
         raise InputError(f"Cannot unpack {name}: {error}.", input_name=name) from None
 
 
-def _read(name: str, file: BinaryIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
-    data = bytearray()
+def _read(name: str, file: io.FileIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
+    """All there is. What is no input by its first megabyte is not read to its end, which it may not have."""
+    data, most = bytearray(), _most_bytes()
+    looked = False
     while part := file.read(_PART):  # memory for what is asked for is taken at once
         data += part
-        _check_size(name, len(data))
+        _check_size(name, len(data), most)
+        if not looked and len(data) >= _PART:
+            looked = True
+            if not data.startswith((_GZIP_MAGIC, _XZ_MAGIC, *_COMPILED_MAGICS)):
+                _kind(name, bytes(data))
     return bytes(data)
 
 
-def _check_size(name: str, size: int) -> None:
-    if size > MAX_INPUT_BYTES:
-        raise InputError(f"{name} has more than {MAX_INPUT_BYTES >> 30} GiB. Compile it in parts.", input_name=name)
+def _most_bytes() -> int:
+    return read_configuration().max_input or MAX_INPUT_BYTES
+
+
+def _check_size(name: str, size: int, most: int) -> None:
+    if size > most:
+        raise InputError(
+            f"{name} has more than {most:,} bytes, the most that is read. Compile it in parts, or set "
+            "PARCUBIN_MAX_INPUT to a larger number of bytes.",
+            input_name=name,
+        )
 
 
 def _kind(name: str, data: bytes) -> SourceKind:
@@ -147,7 +201,7 @@ def _kind(name: str, data: bytes) -> SourceKind:
         raise InputError(f"{name} is empty.", input_name=name)
     if data.startswith(_BITCODE_MAGICS):
         return SourceKind.LLVM_BITCODE
-    if data.startswith((_ELF_MAGIC, _FATBIN_MAGIC)):
+    if data.startswith(_COMPILED_MAGICS):
         what = "an ELF file" if data.startswith(_ELF_MAGIC) else "a fat binary"
         raise InputError(f"{name} is {what}, which is compiled already. Inputs are LLVM IR or PTX.", input_name=name)
     if DeferredModule.is_in(data):

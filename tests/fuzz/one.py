@@ -74,7 +74,13 @@ def _fuzz_guided(name: str, seconds: float, seed: int, findings: Path, corpus: P
         return changed
 
     options = [f"-max_total_time={max(1, int(seconds))}", f"-seed={seed}", f"-max_len={_LONGEST}"]
-    options += [f"-dict={dictionary}", "-timeout=120", "-rss_limit_mb=4096", "-print_final_stats=1"]
+    options += [
+        f"-dict={dictionary}",
+        "-timeout=120",
+        "-rss_limit_mb=4096",
+        "-print_final_stats=1",
+        "-report_slow_units=1000",
+    ]
     options += [f"-artifact_prefix={findings}/{name}/ended-the-process-"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], test, custom_mutator=mutate)
     atheris.Fuzz()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -84,8 +85,12 @@ def environment(framework: str, ptxas: str | None, stock: str | None, folder: Pa
         folder: an empty folder.
     """
     if framework == "torch":
-        caches = {"TRITON_CACHE_DIR": str(folder / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
-        return {**caches, **({"TRITON_PTXAS_PATH": ptxas, "TRITON_PTXAS_BLACKWELL_PATH": ptxas} if ptxas else {})}
+        variables = {
+            "TRITON_CACHE_DIR": str(folder / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # which deterministic cuBLAS asks for
+        }
+        return {**variables, **({"TRITON_PTXAS_PATH": ptxas, "TRITON_PTXAS_BLACKWELL_PATH": ptxas} if ptxas else {})}
     # With parallel compilation, XLA starts ptxas and nvlink; otherwise it may use libraries.
     flags = ["--xla_gpu_enable_llvm_module_compilation_parallelism=true"]
     if ptxas:
@@ -120,6 +125,11 @@ def main() -> None:
     if arguments.train:
         print(json.dumps(TRAINING[arguments.framework]()))
         return
+    if arguments.ptxas is None and arguments.framework == "torch":
+        triton = importlib.util.find_spec("triton")
+        if triton is None or triton.origin is None:
+            sys.exit("Triton is not installed.")
+        arguments.ptxas = str(Path(triton.origin).parent / "backends/nvidia/bin/ptxas")
     with tempfile.TemporaryDirectory() as name:
         log = Path(name, "log")
         log.touch()

@@ -48,3 +48,13 @@ CONSTANTS = _HEADER + _GLOBAL + _CONSTANT + _RECURSIVE + _kernels((".global", "t
 """The same; two kernels use the constant bank."""
 
 BROKEN = TALKATIVE.replace("add.f64 %d2, %d1, %d1", "add.f64 %d2, %d1, %unknown", 1)
+
+STACK = _HEADER + "".join(
+    f""".visible .entry k{number}(.param .u64 p)
+{{ .local .align 4 .b8 buffer[32]; .reg .b64 %rd<5>; .reg .b32 %r<9>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mov.u64 %rd2, buffer; cvt.u64.u32 %rd3, %r1; add.s64 %rd2, %rd2, %rd3;
+  st.local.u32 [%rd2], %r1; ld.local.u32 %r2, [%rd2+4]; st.global.u32 [%rd1], %r2; ret; }}
+"""
+    for number in range(KERNELS)
+)
+"""Kernels whose stack frame is known."""

@@ -23,37 +23,43 @@ def memory(size: int, other: str = "") -> str:
 def test_kernels_in_the_order_of_ptxas() -> None:
     logs = [memory(4) + kernel("b", 8), "", memory(0) + kernel("c", 9) + kernel("a", 10)]
     expected = memory(7) + kernel("c", 9) + kernel("b", 8) + kernel("a", 10)
-    assert joined_messages(logs, ["a", "b", "c"], 7, verbose=True) == expected
-    assert joined_messages(logs, ["a", "b", "c"], 7, verbose=False) == ""
+    assert joined_messages(logs, ["a", "b", "c"], 7, {}, verbose=True) == expected
+    assert joined_messages(logs, ["a", "b", "c"], 7, {}, verbose=False) == ""
+
+
+def test_stacks_are_those_of_the_whole() -> None:
+    said = joined_messages([memory(0) + kernel("a", 8) + kernel("b", 9)], ["a", "b"], 0, {"a": 8, "b": 0}, verbose=True)
+    assert "Used 8 registers, used 0 barriers, 8 bytes cumulative stack size\n" in said
+    assert "Used 9 registers, used 0 barriers\n" in said
 
 
 def test_constants_are_added_up() -> None:
     logs = [memory(0, ", 40 bytes cmem[3]") + kernel("a", 8), memory(0) + kernel("b", 8)]
-    assert joined_messages(logs, ["a", "b"], 0, verbose=True).startswith(memory(0, ", 40 bytes cmem[3]"))
+    assert joined_messages(logs, ["a", "b"], 0, {}, verbose=True).startswith(memory(0, ", 40 bytes cmem[3]"))
 
 
 def test_what_copies_of_a_function_say_is_said_once() -> None:
     deprecated = "ptxas a.ptx, line 9; warning : Instruction 'vote' is deprecated\n"
     double = "ptxas a.ptx, line 4; warning : Program is doing double precision computations.\n"
     logs = [deprecated + memory(0) + kernel("a", 8), double * 2 + deprecated + memory(0) + kernel("b", 8)]
-    assert joined_messages(logs, ["a", "b"], 0, verbose=False) == double * 2 + deprecated
+    assert joined_messages(logs, ["a", "b"], 0, {}, verbose=False) == double * 2 + deprecated
 
 
 def test_messages_about_functions_stand_with_the_kernel() -> None:
     spill = "ptxas warning : Registers are spilled to local memory in function 'f', 4 bytes spill stores\n"
     stack = "ptxas warning : Stack size for entry function '{}' cannot be statically determined\n"
     logs = [stack.format("a") + spill + memory(0) + kernel("a", 8), spill + memory(0) + kernel("b", 8)]
-    assert joined_messages(logs, ["a", "b"], 0, verbose=False) == spill + stack.format("a") + spill
+    assert joined_messages(logs, ["a", "b"], 0, {}, verbose=False) == spill + stack.format("a") + spill
 
 
 def test_what_extensible_compiles_say_twice_is_said_once() -> None:
     override = "ptxas info    : Overriding maximum register limit 256 for 'a' with  24 of maxrregcount option\n"
     dummy = override.replace("'a'", "'__cuda_dummy_entry__'")
     log = override * 2 + dummy + memory(0) + kernel("a", 8)
-    assert joined_messages([log], ["a"], 0, verbose=True) == override + memory(0) + kernel("a", 8)
+    assert joined_messages([log], ["a"], 0, {}, verbose=True) == override + memory(0) + kernel("a", 8)
 
 
 @pytest.mark.parametrize("line", ["something else", "ptxas info    : 4 bytes gmem and more"])
 def test_unknown_message(line: str) -> None:
     with pytest.raises(UnknownMessageError):
-        joined_messages([line], ["a"], 0, verbose=True)
+        joined_messages([line], ["a"], 0, {}, verbose=True)

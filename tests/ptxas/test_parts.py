@@ -9,7 +9,7 @@ import pytest
 
 from parcubin.inspect.cubin import CubinKind, read_cubin
 from tests.ptxas.conftest import Front, run
-from tests.ptxas.samples import BROKEN, CONSTANTS, KERNELS, TALKATIVE
+from tests.ptxas.samples import BROKEN, CONSTANTS, KERNELS, STACK, TALKATIVE
 
 OPTIONS = [
     "-arch=sm_90 -m64 -v",
@@ -38,6 +38,11 @@ def test_messages_and_registers_are_those_of_ptxas(
     assert read_cubin(whole).kernels.keys() == read_cubin(parts).kernels.keys()
     assert len(read_cubin(parts).kernels) == KERNELS
     assert read_cubin(whole).variables.keys() == read_cubin(parts).variables.keys()
+
+
+def test_stack_of_kernels(eager: Front, ptxas: str, tmp_path: Path) -> None:
+    both(STACK, ["-arch=sm_90", "-v"], eager, ptxas, tmp_path)
+    assert eager.how == "compiled in parts"
 
 
 def test_relocatable_output(eager: Front, ptxas: str, tmp_path: Path) -> None:

@@ -61,6 +61,10 @@ def run_command(command: Callable[..., None], name: str, arguments: Sequence[str
     Raises:
         SystemExit: with status 2 when the command line is wrong, 0 after `--help`.
     """
+    if "--" in arguments:  # what follows are names of files, which argparse would take for options all the same
+        end = arguments.index("--")
+        files = [f"./{file}" if file.startswith("-") else file for file in arguments[end + 1 :]]
+        arguments = [*arguments[:end], *files]
     command(**vars(parser_of(command, name).parse_intermixed_args(arguments)))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parcubin.cli.arguments import Argument, Option
-from parcubin.cli.errors import describe, exit_on_error, print_error, print_json
+from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
 
@@ -146,7 +146,7 @@ def compile_command(
         report = program.report
         if not quiet:
             for warning in report.warnings:
-                print(f"parcubin: warning: {warning}", file=sys.stderr)
+                print(f"parcubin: warning: {printable(warning)}", file=sys.stderr)
         for failure in report.failures:
             print_error(failure)
         if as_json:

@@ -30,12 +30,17 @@ def exit_on_error(as_json: bool) -> Iterator[None]:
 
 def print_error(error: ParcubinError) -> None:
     """Writes the message and the first lines of the compiler's log to standard error."""
-    print(f"parcubin: {error.message}", file=sys.stderr)
+    print(f"parcubin: {printable(error.message)}", file=sys.stderr)
     lines = error.log.strip().splitlines()
     for line in lines[:MAX_LOG_LINES]:
-        print(f"    {line}", file=sys.stderr)
+        print(f"    {printable(line)}", file=sys.stderr)
     if len(lines) > MAX_LOG_LINES:
         print(f"    ... {len(lines) - MAX_LOG_LINES} more lines of the compiler's log", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """The text with escapes for characters that a terminal may obey: names in it can be an input's."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def describe(error: ParcubinError) -> dict[str, object]:

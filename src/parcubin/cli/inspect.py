@@ -35,16 +35,15 @@ def read_kernels(path: Path) -> list[KernelInfo]:
     Raises:
         InputError: it is neither, or cannot be read.
     """
-    try:
-        start = b"" if path.is_dir() else path.read_bytes()[:4]
-        if path.is_dir() or start == b"PK\x03\x04":
-            from parcubin.bundle import read_bundle
+    from parcubin.sources import read_file
 
-            return list(read_bundle(path).kernels.values())
-        if start == b"\x7fELF":
-            from parcubin.inspect.cubin import read_cubin
+    data = b"" if path.is_dir() else read_file(path)
+    if path.is_dir() or data.startswith(b"PK\x03\x04"):
+        from parcubin.bundle import read_bundle
 
-            return list(read_cubin(path.read_bytes(), str(path)).kernels.values())
-    except OSError as error:
-        raise InputError(f"Cannot read '{path}': {error.strerror}.", input_name=str(path)) from error
+        return list(read_bundle(path).kernels.values())
+    if data.startswith(b"\x7fELF"):
+        from parcubin.inspect.cubin import read_cubin
+
+        return list(read_cubin(data, str(path)).kernels.values())
     raise InputError(f"'{path}' is neither a CUBIN nor a bundle.", input_name=str(path))

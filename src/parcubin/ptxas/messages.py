@@ -17,6 +17,7 @@ _MEMORY = re.compile(r"ptxas info\s*: (\d+) bytes gmem(.*)")
 _OTHER_MEMORY = re.compile(r", (\d+) bytes (\w+\[\d+\])")
 _BLOCK = re.compile(r"ptxas info\s*: (?:Compiling entry function '([^']+)' for |Function properties for '?([^'\s]+))")
 _OF_BLOCK = re.compile(r"ptxas info\s*: (?:Used \d|Compile time = )|    \d+ bytes stack frame, ")
+_USED = re.compile(r"ptxas info\s*: Used \d+ registers(?:, used \d+ barriers)?")
 _OVERRIDE = re.compile(r"ptxas info\s*: Overriding (?:.* for '([^']+)' )?")
 _DUMMY_KERNEL = "__cuda_dummy_entry__"  # of `-ewp` and `-c`
 _MESSAGE = re.compile(r"ptxas (?:warning|info)\s*: ")
@@ -49,7 +50,13 @@ class _Part:
 
 
 def joined_messages(
-    logs: Iterable[str], kernels: Sequence[str], global_bytes: int, *, verbose: bool, extensible: bool = True
+    logs: Iterable[str],
+    kernels: Sequence[str],
+    global_bytes: int,
+    stacks: Mapping[str, int | None],
+    *,
+    verbose: bool,
+    extensible: bool = True,
 ) -> str:
     """The messages about a whole program.
 
@@ -57,6 +64,8 @@ def joined_messages(
         logs: what ptxas printed with `-v` about each shard.
         kernels: the program's kernels, in the order of their definitions.
         global_bytes: the size of its global variables.
+        stacks: by kernel, the bytes of stack that it needs with all that it calls, where they are known; ptxas says so
+            of a whole program only. Empty for a relocatable module.
         verbose: whether `-v` was given.
         extensible: whether the shards were compiled with `-ewp`.
 
@@ -76,7 +85,11 @@ def joined_messages(
         )
         functions = {name: block for part in parts for name, block in part.functions.items()}
         lines += [line for block in functions.values() for line in block]
-        lines += _in_order((p.kernels for p in parts), order)
+        blocks = {name: block for part in parts for name, block in part.kernels.items()}
+        for name, block in blocks.items():
+            if stack := stacks.get(name):
+                block[:] = [_USED.sub(rf"\g<0>, {stack} bytes cumulative stack size", line) for line in block]
+        lines += _in_order([blocks], order)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -89,6 +89,7 @@ def _compile(command: CommandLine, real: str, *, allow_slower_code: bool) -> Non
         logs,
         list(dict.fromkeys(kernels)),
         sum(place.stop - place.start for name, place in sections.items() if _GLOBAL_SECTIONS.fullmatch(name)),
+        {} if is_relocatable else {name: kernel.stack_bytes for name, kernel in program.kernels.items()},
         verbose="verbose" in command.flags,
         extensible=not is_relocatable,
     )

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
@@ -117,26 +118,24 @@ def plan_shards(
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
     """
-    graph = _Graph(outlines)
-    if split:
-        try:
-            return _plan(graph, kind, once=once, halved=halved, constants_together=constants_together)
-        except _TooManyReferencesError:
-            reason = "its kernels and variables refer to each other so much that it is not split"
-            graph.closures_left = None
-            return replace(_plan(graph, kind, split=False, once=once, halved=halved), unsplit_reason=reason)
-    graph.closures_left = None
-    return _plan(graph, kind, split=False, once=once, halved=halved)
+    graph = _Graph(outlines, _MOST_REACHED if split else None)
+    plan = partial(_plan, graph, kind, once=once, halved=halved, constants_together=constants_together)
+    try:
+        return plan(split=split)
+    except _TooManyReferencesError:
+        graph.closures_left = None
+        reason = "its kernels and variables refer to each other so much that it is not split"
+        return replace(plan(split=False), unsplit_reason=reason)
 
 
 def _plan(
     graph: _Graph,
     kind: PlanKind,
     *,
-    split: bool = True,
-    once: Set[str] = frozenset(),
-    halved: Set[tuple[str, ...]] = frozenset(),
-    constants_together: bool = False,
+    split: bool,
+    once: Set[str],
+    halved: Set[tuple[str, ...]],
+    constants_together: bool,
 ) -> Plan:
     """Plans a program; see `plan_shards`."""
     outlines = graph.outlines
@@ -225,7 +224,7 @@ class _Graph:
     """
 
     outlines: Sequence[Outline]
-    closures_left: int | None = _MOST_REACHED
+    closures_left: int | None
 
     def __post_init__(self) -> None:
         self.nodes: list[Node] = [(m, s) for m, o in enumerate(self.outlines) for s in o.symbols]
@@ -363,8 +362,8 @@ class _Graph:
         return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
 
     def bound(self, single: Set[int]) -> set[int]:
-        """The nodes that a link cannot refer to from several shards, because they reach functions by their addresses,
-        or variables that must be where their users are.
+        """The nodes that a link cannot refer to from several shards: they reach functions by their addresses, or
+        variables that must be where their users are.
 
         Args:
             single: variables that one shard alone may define.

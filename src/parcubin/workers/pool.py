@@ -29,6 +29,7 @@ from parcubin.workers.worker import TimeLimit, Worker
 ResultT = TypeVar("ResultT")
 
 _CLOSED = "The compiler is closed."
+_CANCELLED = "The compile was cancelled."
 
 _no_fork = threading.Lock()
 """Held by what holds a lock of a library, which the child of a fork would wait for in vain."""
@@ -152,6 +153,7 @@ class JobGroup:
     def __init__(self, state: _State, limit: TimeLimit) -> None:
         self._state = state
         self._limit = limit
+        self.cancelled = False
         self._warnings: list[str] = []
         self._use: list[tuple[float, float, int]] = []
 
@@ -209,6 +211,10 @@ class JobGroup:
             current += change
             peak = max(peak, current)
         return peak
+
+    def cancel(self) -> None:
+        """Ends the group's jobs. They, and those that are still submitted, fail with a `WorkerError`."""
+        self._state.cancel(self)
 
     def warn(self, message: str) -> None:
         self._warnings.append(message)
@@ -274,6 +280,8 @@ class _State:
         with self._lock:
             if self.closed:
                 raise self._failure
+            if group.cancelled:
+                raise WorkerError(_CANCELLED)
             rank = (True, -cost, next(self._numbers))
             heapq.heappush(self._waiting, _Task(rank, job, future, group, limit, predicted_memory(size)))
         self._wake()
@@ -286,6 +294,14 @@ class _State:
         self._wake()
         if self._thread.ident is not None and threading.current_thread() not in self._threads():
             self._thread.join()
+
+    def cancel(self, group: JobGroup) -> None:
+        with self._lock:
+            group.cancelled = True
+            for hand in self._hands:
+                if hand.task is not None and hand.task.group is group:
+                    hand.worker.interrupt()
+        self._wake()
 
     def disown(self) -> None:
         """Lets go of the pipes in a forked process, so that workers see when their parent is gone."""
@@ -356,10 +372,15 @@ class _State:
         if task.future.cancelled():
             task.future.set_running_or_notify_cancel()
             return False
-        if task.limit.deadline is None or time.monotonic() < task.limit.deadline:
+        error: ParcubinError
+        if task.group.cancelled:
+            error = WorkerError(_CANCELLED)
+        elif task.limit.deadline is not None and time.monotonic() >= task.limit.deadline:
+            error = task.limit.error()
+        else:
             return True
         if task.is_second_try or task.future.set_running_or_notify_cancel():
-            task.future.set_exception(task.limit.error())
+            task.future.set_exception(error)
         return False
 
     def _start_job(self, task: _Task, hand: _Hand) -> None:
@@ -431,8 +452,12 @@ class _State:
         if crash := worker.died():
             task.group.warn(f"{crash.message} It had nothing to do, and another one was started.")
         try:
+            if task.group.cancelled:
+                return None, WorkerError(_CANCELLED)
             outcome = worker.run(task.job, task.limit)
         except ParcubinError as error:
+            if task.group.cancelled:
+                return None, WorkerError(_CANCELLED)
             return None, self._failure if self.closed else error
         except BaseException as error:
             return None, WorkerError(f"A worker could not be used: {error!r}.")
@@ -445,7 +470,7 @@ class _State:
         from parcubin.workers.failures import is_from_outside, is_shortage_of_memory
 
         worth = is_from_outside(error) or (task.had_company and is_shortage_of_memory(error))
-        if not worth or task.is_second_try or self.closed:
+        if not worth or task.is_second_try or self.closed or task.group.cancelled:
             return False
         what = getattr(task.job, "name", "A job")
         task.group.warn(f"{what} is tried a second time, because the first failed: {error.message}")

@@ -163,6 +163,11 @@ class Worker:
             self._killed = True
             self._kill_group()
 
+    def interrupt(self) -> None:
+        """Kills the process and its children; another one is started for the next job."""
+        with self._lock:
+            self._kill_group()
+
     def stop(self) -> None:
         """Kills the process and its children and frees what belongs to it."""
         self.kill()
