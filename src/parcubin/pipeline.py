@@ -217,7 +217,7 @@ class Build:
             if self.keep is not None:
                 keep_failed_shards(self.keep, [job for job, error in failures if not _is_late(error)])
             self._give_up_unless_keep_going(_with_one_for_late([error for _, error in failures]))
-            faulty = [module for module, check in rest.items() if isinstance(check.exception(), InputError)]
+            faulty = [m for m, check in rest.items() if m in modules.all and isinstance(check.exception(), InputError)]
             faults = tuple(unparsable(faulty, self.pool, self.compiler._llvm).values())
             self._give_up_unless_keep_going(faults)
             survivors = _defined_twice(plan.mergeable, [done[j.job] for j in jobs if j.job in done])
