@@ -18,9 +18,12 @@ from parcubin.model import CompilationOptions, Emit, Target
 from parcubin.toolchain.llvm_tools import folders
 from parcubin.workers.jobserver import JobserverUnavailableError, jobserver
 from parcubin.workers.machine import available_cores
-from parcubin.workers.pool import JobFuture, WorkerPool
+from parcubin.workers.pool import JobFuture, JobGroup, WorkerPool
 
 if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
+    from parcubin.cache.cache import Cache
+    from parcubin.cache.jobs import Running
     from parcubin.configuration import ToolPaths
     from parcubin.lower.interface import Llvm
     from parcubin.pipeline import Build
@@ -44,6 +47,7 @@ def compile(  # noqa: A001 - what it does
     timeout: float | None = None,
     total_timeout: float | None = None,
     max_memory: int | None = None,
+    cache: str | PathLike[str] = "auto",
 ) -> Program:
     """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
 
@@ -60,11 +64,12 @@ def compile(  # noqa: A001 - what it does
         timeout: see `Compiler.compile`.
         total_timeout: see `Compiler.compile`.
         max_memory: see `Compiler`.
+        cache: see `Compiler`.
 
     Raises:
         ParcubinError: see `parcubin.errors`.
     """
-    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory) as compiler:
+    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory, cache=cache) as compiler:
         return compiler.compile(
             inputs,
             options=options,
@@ -91,8 +96,10 @@ class Compiler:
         progress: ProgressCallback | None = None,
         max_memory: int | None = None,
         nice: int = 0,
+        cache: str | PathLike[str] = "auto",
+        cache_size: int | None = None,
     ) -> None:
-        """Starts the workers.
+        """Starts the workers; with a cache, that waits for the first compile whose inputs it has not seen.
 
         Args:
             target: `"sm_90a"`.
@@ -108,10 +115,13 @@ class Compiler:
             max_memory: bytes that the workers and their compilers may take together; by default what the machine, or
                 this process's control group, has. Fewer jobs run at a time where more would not fit. One always runs.
             nice: what is added to the niceness of the workers.
+            cache: the folder that keeps results, for this process's memory to be on top; "off" for neither; "auto" for
+                what is configured, and by default a folder of the user's.
+            cache_size: bytes that the folder keeps at most; by default what is configured.
 
         Raises:
-            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory` or `nice` is
-                not positive.
+            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory`, `nice` or
+                `cache_size` is not positive.
         """
         self.target = target if isinstance(target, Target) else Target(target)
         if jobs is not None and jobs < 1:
@@ -120,6 +130,8 @@ class Compiler:
             raise UsageError(f"The memory for the workers is at least 1 byte, not {max_memory}.")
         if nice < 0:
             raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
+        if cache_size is not None and cache_size < 1:
+            raise UsageError(f"The cache keeps at least 1 byte, not {cache_size}.")
         self._provider = provider
         self._requested_llvm = llvm
         self._paths = paths
@@ -129,6 +141,9 @@ class Compiler:
         self._progress = progress
         self._max_memory = max_memory
         self._nice = nice
+        self._requested_cache = cache
+        self._cache_size = cache_size
+        self._cache = _opened(cache, cache_size)
         self._warnings: tuple[str, ...] = ()
         # What is asked once, so that a small program costs little more than its compiler.
         self._selections: dict[Emit, Selection] = {}
@@ -145,6 +160,7 @@ class Compiler:
             nice=nice,
             jobserver=tokens,
             llvmlite=_is_llvmlite_likely(llvm),
+            starts_early=self._cache is None,
         )
 
     def compile(
@@ -220,6 +236,8 @@ class Compiler:
     def close(self) -> None:
         """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
         self._pool.close()
+        if self._cache is not None:
+            self._cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -247,6 +265,8 @@ class Compiler:
             progress=self._progress,
             max_memory=self._max_memory,
             nice=self._nice,
+            cache=self._requested_cache,
+            cache_size=self._cache_size,
         )
 
     def select_provider(self, output: Emit) -> Selection | None:
@@ -271,6 +291,7 @@ class Compiler:
                 paths=self._paths,
                 force=self._force,
                 driver=self._driver_release,
+                answers=self._answers,
             )
         return self._selections[output]
 
@@ -282,15 +303,43 @@ class Compiler:
         provider = selection.provider if selection else None
         known = self._versions.get(provider)
         if known is None or (known.done() and known.exception() is not None):
-            known = self._versions[provider] = self._pool.submit(AskVersions(provider, self._llvm))
+            group = self._cached(self._pool.group(), selection)
+            known = self._versions[provider] = group.submit(AskVersions(provider, self._llvm))
         return known
+
+    def _cached(self, group: JobGroup, selection: Selection | None) -> JobGroup:
+        """The group, through the cache where there is one."""
+        if self._cache is None:
+            return group
+        from parcubin.cache.jobs import CachedJobGroup, JobCache
+        from parcubin.cache.key import Toolchain
+
+        provider, tools = (selection.provider, selection.tools) if selection else (None, ())
+        toolchain = Toolchain.of(self._llvm, provider, tools)
+        return CachedJobGroup(group, JobCache(self._cache, toolchain, self._running))
+
+    @property
+    def _cache_warnings(self) -> tuple[str, ...]:
+        return self._cache.warnings if self._cache else ()
+
+    @cached_property
+    def _answers(self) -> Answers | None:
+        from parcubin.cache.answers import Answers
+
+        return Answers(self._cache) if self._cache else None
+
+    @cached_property
+    def _running(self) -> Running:
+        from parcubin.cache.jobs import Running
+
+        return Running()
 
     @cached_property
     def _llvm(self) -> Llvm:
         """What lowers. It is chosen once, while the workers start."""
         from parcubin.lower.selection import select_llvm
 
-        return select_llvm(self._requested_llvm, target=self.target).llvm
+        return select_llvm(self._requested_llvm, target=self.target, answers=self._answers).llvm
 
     @cached_property
     def _libdevice(self) -> Path | None:
@@ -298,6 +347,12 @@ class Compiler:
 
         found = find_libdevice()
         return Path(found.path) if found else None
+
+
+def _opened(requested: str | PathLike[str], size: int | None) -> Cache | None:
+    from parcubin.cache.opening import open_cache
+
+    return open_cache(requested, max_bytes=size)
 
 
 def _is_llvmlite_likely(requested: str | PathLike[str]) -> bool:

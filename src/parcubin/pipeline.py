@@ -75,8 +75,9 @@ class Build:
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
-        self.pool = self.compiler._pool.group(self.total_timeout)
+        group = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
+        self.pool = self.compiler._cached(group, selection)
         provider = selection.provider if selection else None
         versions = self.compiler._ask_versions(selection)
         modules = self.modules or self._read()
@@ -248,7 +249,9 @@ class Build:
         """Runs jobs in the workers. The first failure cancels what has not started, unless failures are collected."""
         finished = total - len(jobs)
         self._report(finished, total, "compile")
-        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in jobs}
+        # The costliest first: until a job is known not to be in the cache, it takes some time.
+        costliest = sorted(jobs, key=lambda j: -j.cost)
+        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in costliest}
         left = list(futures)
         try:
             while left:
@@ -340,10 +343,11 @@ class Build:
         for seconds in [*(r.seconds for r in results), *([link.seconds] if link else [])]:
             for stage, value in seconds.items():
                 stages[stage] += value
-        costs = [(j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs]
+        costs = [(j.kernels, sum(s.values())) for j in shards.jobs if (s := shards.done[j.job].seconds)]
         report = Report(
             kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
             shards=len(shards.jobs),
+            cached=self.pool.cached(j.job for j in shards.jobs),
             jobs=self.compiler._pool.size,
             provider=selection.provider.name if selection else "none",
             toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
@@ -354,6 +358,7 @@ class Build:
             helper_calls={kernel: calls for r in results for kernel, calls in r.helper_calls.items()},
             warnings=(
                 *self.compiler._warnings,
+                *self.compiler._cache_warnings,
                 *(selection.warnings if selection else ()),
                 *self.pool.warnings,
                 *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),

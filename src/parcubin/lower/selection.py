@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parcubin.configuration import Configuration, read_configuration
 from parcubin.errors import ToolchainError, UsageError
@@ -14,6 +15,9 @@ from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.model import Target
 from parcubin.toolchain.decision import Decision
 from parcubin.toolchain.llvm_tools import OLDEST_VERSION, folders, tools_in
+
+if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ def select_llvm(
     *,
     target: Target | None = None,
     configuration: Configuration | None = None,
+    answers: Answers | None = None,
 ) -> LlvmSelection:
     """Chooses the LLVM that lowers. llvmlite is not loaded for that.
 
@@ -48,6 +53,7 @@ def select_llvm(
             llvmlite's, knows the target and can link, else llvmlite.
         target: what will be compiled for.
         configuration: what the user configured; read from its places by default.
+        answers: what tools said before.
 
     Raises:
         ToolchainError: the folder that was asked for has no LLVM that can be used.
@@ -62,13 +68,13 @@ def select_llvm(
     if not requested:
         raise UsageError("The LLVM to use is 'auto', 'llvmlite' or a folder.")
     if requested == "auto":
-        return _best(target)
+        return _best(target, answers)
     llvm: Llvm
     if requested == "llvmlite":
         llvm, name = LlvmliteLlvm(), "llvmlite"
     else:
         try:
-            tools = tools_in(str(Path(requested).expanduser()))
+            tools = tools_in(str(Path(requested).expanduser()), answers)
         except ToolchainError as error:
             raise ToolchainError(
                 f"The LLVM that was {origin} cannot be used. {error.message} Name a folder with opt, llc and llvm-link "
@@ -78,11 +84,11 @@ def select_llvm(
     return LlvmSelection(llvm, (Decision(name, "chosen", origin),))
 
 
-def _best(target: Target | None) -> LlvmSelection:
+def _best(target: Target | None, answers: Answers | None) -> LlvmSelection:
     decisions: list[Decision] = []
     for folder, origin in folders():
         try:
-            tools = tools_in(folder)
+            tools = tools_in(folder, answers)
         except ToolchainError as error:
             decisions.append(Decision(f"LLVM in {folder}", "rejected", error.message))
             continue

@@ -1,0 +1,68 @@
+"""Entries from the nearest place that has them, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from parcubin.cache.entry import DamagedEntryError, Entry
+from parcubin.cache.key import Key
+from parcubin.cache.store import Store
+
+ResultT = TypeVar("ResultT")
+
+
+class Cache:
+    """Stores, the nearest first. What a farther one has is copied to the nearer ones."""
+
+    def __init__(self, stores: Sequence[Store], warnings: Sequence[str] = ()) -> None:
+        self._stores = tuple(stores)
+        self._own_warnings = tuple(warnings)
+
+    def get(self, key: Key, read: Callable[[Entry], ResultT]) -> ResultT | None:
+        """A result; None when no store has it. What is damaged is dropped.
+
+        Args:
+            key: of the result.
+            read: what makes it of an entry. Raises `ValueError`, `KeyError`, `TypeError` or a `ParcubinError` where the
+                entry is not what it should be.
+        """
+        from parcubin.errors import ParcubinError
+
+        for number, store in enumerate(self._stores):
+            data = store.get(key)
+            if data is None:
+                continue
+            try:
+                result = read(Entry.decoded(key, data))
+            except (DamagedEntryError, ValueError, KeyError, TypeError, IndexError, ParcubinError):
+                store.drop(key)
+                continue
+            for nearer in self._stores[:number]:
+                nearer.put(key, data)
+            return result
+        return None
+
+    def put(self, key: Key, entry: Entry) -> None:
+        """Keeps a result."""
+        data = entry.encoded(key)
+        for store in self._stores:
+            store.put(key, data)
+
+    def remembered(self, key: Key, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """An answer that is plain JSON, asked once. What `ask` raises is not kept."""
+        known = self.get(key, lambda entry: dict(entry.facts))
+        if known is None:
+            known = ask()
+            self.put(key, Entry(known))
+        return known
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, each thing once."""
+        return tuple(dict.fromkeys([*self._own_warnings, *(w for store in self._stores for w in store.warnings)]))
+
+    def close(self) -> None:
+        """Ends what goes on in the background."""
+        for store in self._stores:
+            store.close()
