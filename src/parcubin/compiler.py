@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from parcubin.cache.answers import Answers
     from parcubin.cache.cache import Cache
     from parcubin.cache.jobs import Running
+    from parcubin.cache.key import Toolchain
     from parcubin.configuration import ToolPaths
     from parcubin.lower.interface import Llvm
     from parcubin.pipeline import Build
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from parcubin.providers.interface import CompilationProvider
     from parcubin.providers.selection import Selection
     from parcubin.report.progress import ProgressCallback
-    from parcubin.sources import Input
+    from parcubin.sources import Input, LoadedInput
+
+    Inputs = Input | list[Input | LoadedInput] | tuple[Input | LoadedInput, ...]
 
 
 def compile(  # noqa: A001 - what it does
-    inputs: Input | list[Input] | tuple[Input, ...],
+    inputs: Inputs,
     target: str | Target,
     *,
     options: CompilationOptions | None = None,
@@ -165,7 +168,7 @@ class Compiler:
 
     def compile(
         self,
-        inputs: Input | list[Input] | tuple[Input, ...],
+        inputs: Inputs,
         *,
         options: CompilationOptions | None = None,
         output: Emit = "bundle",
@@ -199,29 +202,39 @@ class Compiler:
         for limit in (timeout, total_timeout):
             if limit is not None and not limit > 0:
                 raise UsageError(f"A time limit is more than 0 seconds, not {limit:g}.")
+        options = options or CompilationOptions()
+        kept = None
+        if self._cache is not None:
+            from parcubin.cache.lookup import ProgramLookup
+
+            kept = ProgramLookup(self, self._cache, inputs, options, output, split=split)
+            inputs = kept.inputs
+            if not kept.is_known:
+                self._pool.start_early()
+            elif keep is None and (program := kept.program()):
+                return program
         with suppress(ToolchainError):  # the build says what it means
             self._ask_versions(self.select_provider(output))
         build = self._build(
             inputs,
-            options or CompilationOptions(),
+            options,
             keep_going=keep_going,
             split=split,
             keep=Path(keep) if keep is not None else None,
             timeout=timeout,
             total_timeout=total_timeout,
         )
-        return build.run(output)
+        program = build.run(output)
+        if kept is not None:
+            kept.keep(program, build)
+        return program
 
-    def _build(
-        self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions, **settings: Any
-    ) -> Build:
+    def _build(self, inputs: Inputs, options: CompilationOptions, **settings: Any) -> Build:
         from parcubin.pipeline import Build
 
         return Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options, **settings)
 
-    def split(
-        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
-    ) -> tuple[WrittenShard, ...]:
+    def split(self, inputs: Inputs, *, output: Emit = "cubin") -> tuple[WrittenShard, ...]:
         """The shards of a program, as text, in the order in which they are linked.
 
         Args:
@@ -312,11 +325,15 @@ class Compiler:
         if self._cache is None:
             return group
         from parcubin.cache.jobs import CachedJobGroup, JobCache
+
+        return CachedJobGroup(group, JobCache(self._cache, self._toolchain(selection), self._running))
+
+    def _toolchain(self, selection: Selection | None) -> Toolchain:
+        """What tells what compiles from others."""
         from parcubin.cache.key import Toolchain
 
         provider, tools = (selection.provider, selection.tools) if selection else (None, ())
-        toolchain = Toolchain.of(self._llvm, provider, tools)
-        return CachedJobGroup(group, JobCache(self._cache, toolchain, self._running))
+        return Toolchain.of(self._llvm, provider, tools)
 
     @property
     def _cache_warnings(self) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from parcubin.references import references
 from parcubin.report.progress import ProgressEvent
 from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
-from parcubin.sources import Input, Source, read_source
+from parcubin.sources import Input, LoadedInput, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.toolchain.locate import find
 from parcubin.workers.failures import as_compiler_error
@@ -59,10 +59,17 @@ _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin"
 
 @dataclass
 class Build:
-    """One program on its way from inputs to output; kept by the program, which can be asked for another output."""
+    """One program on its way from inputs to output; kept by the program, which can be asked for another output.
+
+    Attributes:
+        is_reproducible: of a build that has run: nothing of the output is due to the names of the inputs, to what else
+            the machine has, or to a compiler that failed.
+        llvm_version: of a build that has run: what LLVM calls itself.
+        output_warnings: of a build that has run: what there is to know of the output.
+    """
 
     compiler: Compiler
-    inputs: tuple[Input, ...]
+    inputs: tuple[Input | LoadedInput, ...]
     options: CompilationOptions
     keep_going: bool = False
     split: bool = True
@@ -72,6 +79,9 @@ class Build:
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
     pool: JobGroup = field(init=False)
+    is_reproducible: bool = field(default=True, init=False)
+    llvm_version: str = field(default="", init=False)
+    output_warnings: tuple[str, ...] = field(default=(), init=False)
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
@@ -81,7 +91,7 @@ class Build:
         provider = selection.provider if selection else None
         versions = self.compiler._ask_versions(selection)
         modules = self.modules or self._read()
-        ptx_version, llvm_version = self.pool.result_of(versions)
+        ptx_version, self.llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
@@ -90,7 +100,7 @@ class Build:
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
             keep_shards(self.keep, shards.with_ptx())
-        return self._program(output, shards, link, selection, llvm_version, start)
+        return self._program(output, shards, link, selection, start)
 
     def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
         """The provider; and, when nothing links here, the error for more than one shard: one needs no link."""
@@ -180,6 +190,7 @@ class Build:
             narrowed = {j.kernels for j in jobs if len(j.kernels) > 1 and self._is_narrowed(failed.get(j.job))}
             if self.split and narrowed - halved:
                 halved |= narrowed
+                self.is_reproducible = False
                 continue
             failures = [(j.job, failed[j.job]) for j in jobs if j.job in failed]
             if self.keep is not None:
@@ -307,6 +318,8 @@ class Build:
         assert settings.provider is not None
         summaries = [result.summary for result in shards.done.values()]
         needs_runtime = not settings.relocatable and any(is_of_device_runtime(n) for s in summaries for n in s.externs)
+        if needs_runtime:
+            self.is_reproducible = False
         job = LinkShards(
             provider=settings.provider,
             target=settings.target,
@@ -327,7 +340,6 @@ class Build:
         shards: _Shards,
         link: LinkResult | None,
         selection: Selection | None,
-        llvm_version: str,
         start: float,
     ) -> Program:
         results = list(shards.done.values())
@@ -344,13 +356,17 @@ class Build:
             for stage, value in seconds.items():
                 stages[stage] += value
         costs = [(j.kernels, sum(s.values())) for j in shards.jobs if (s := shards.done[j.job].seconds)]
+        of_inputs = (*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()
+        if of_inputs:
+            self.is_reproducible = False
+        self.output_warnings = warnings_of(output, results, link, selection)
         report = Report(
             kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
             shards=len(shards.jobs),
             cached=self.pool.cached(j.job for j in shards.jobs),
             jobs=self.compiler._pool.size,
             provider=selection.provider.name if selection else "none",
-            toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
+            toolchain=", ".join([self.llvm_version, *([selection.provider.identity] if selection else [])]),
             wall_s=time.monotonic() - start,
             peak_memory=self.pool.peak_memory,
             stages=stages,
@@ -361,8 +377,8 @@ class Build:
                 *self.compiler._cache_warnings,
                 *(selection.warnings if selection else ()),
                 *self.pool.warnings,
-                *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
-                *warnings_of(output, results, link, selection),
+                *of_inputs,
+                *self.output_warnings,
             ),
             failures=shards.failures,
             log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
@@ -376,10 +392,11 @@ class Build:
             ptx=tuple(ptx for ptx, _ in shards.with_ptx()) if output == "ptx" else (),
             report=report,
             _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
-            _link=self._link_later,
+            _link=self.link_later,
         )
 
-    def _link_later(self) -> Program:
+    def link_later(self) -> Program:
+        """The program as one linked CUBIN, after it was compiled to something else."""
         if not self.compiler.closed:
             return self.run("cubin")
         with self.compiler.reopened() as compiler:

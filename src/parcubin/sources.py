@@ -81,7 +81,20 @@ class Source:
             self.text()
 
 
-def read_source(source: Input, number: int = 1) -> Source:
+@dataclass(frozen=True)
+class LoadedInput:
+    """An input in memory, as it was found.
+
+    Attributes:
+        name: what messages call it.
+        data: its content, packed if it was.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+
+
+def read_source(source: Input | LoadedInput, number: int = 1) -> Source:
     """Reads one input.
 
     Args:
@@ -90,6 +103,21 @@ def read_source(source: Input, number: int = 1) -> Source:
 
     Raises:
         InputError: no such file, empty, too large, or neither LLVM IR nor PTX.
+    """
+    loaded = source if isinstance(source, LoadedInput) else load_input(source, number)
+    data = _unpacked(loaded.name, loaded.data)
+    return Source(loaded.name, _kind(loaded.name, data), data)
+
+
+def load_input(source: Input, number: int = 1) -> LoadedInput:
+    """Brings one input into memory.
+
+    Args:
+        source: as for `read_source`.
+        number: likewise.
+
+    Raises:
+        InputError: no such file, or too large.
     """
     if isinstance(source, bytes):
         name, data = f"input {number}", source
@@ -100,8 +128,7 @@ def read_source(source: Input, number: int = 1) -> Source:
         data = _read_file(Path(source))
     else:
         name, data = f"input {number}", str(source).encode()
-    data = _unpacked(name, data)
-    return Source(name, _kind(name, data), data)
+    return LoadedInput(name, data)
 
 
 def _read_file(path: Path) -> bytes:

@@ -1,0 +1,179 @@
+"""Whole programs in a cache: the same inputs with the same options need not be taken apart again.
+
+A program that is not found here is still made of shards that are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from parcubin.cache.entry import Entry
+from parcubin.cache.fingerprint import fingerprints
+from parcubin.cache.key import Key, Toolchain, content_hash, key_of
+from parcubin.model import Assembly, CompilationOptions, Emit, KernelInfo, Ptx, Target, VariableInfo
+from parcubin.program import Program
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a program is made of, but for the toolchain.
+
+    Attributes:
+        inputs: the inputs as they are, packed ones packed.
+        target: the architecture.
+        options: all of them, since the report counts as well.
+        output: what is asked for.
+        split: whether it may be made of shards.
+    """
+
+    inputs: tuple[bytes, ...]
+    target: Target
+    options: CompilationOptions
+    output: Emit
+    split: bool
+
+    def facts(self) -> dict[str, Any]:
+        """What reaches the output. The order of the inputs does not."""
+        return {
+            "inputs": sorted(map(content_hash, self.inputs)),
+            "target": self.target.name,
+            "options": {field.name: getattr(self.options, field.name) for field in fields(self.options)},
+            "output": self.output,
+            "split": self.split,
+        }
+
+
+@dataclass(frozen=True)
+class ProgramKeys:
+    """The keys of a program.
+
+    Attributes:
+        request: says that it was asked for before, whatever compiled it.
+        facts: what reaches the output, but for the toolchain.
+    """
+
+    request: Key
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, request: Request) -> ProgramKeys:
+        facts = request.facts()
+        return cls(key_of("request", facts), facts)
+
+    def program(self, toolchain: Toolchain, libdevice: Path | None) -> Key:
+        """The key of the program.
+
+        Args:
+            toolchain: what compiles.
+            libdevice: NVIDIA's device library; None when it was not found.
+        """
+        compiled_by = {
+            "llvm": toolchain.llvm,
+            "provider": toolchain.provider,
+            "libdevice": fingerprints([libdevice]) if libdevice else None,
+        }
+        return key_of("program", {**self.facts, **compiled_by})
+
+
+@dataclass(frozen=True)
+class KeptProgram:
+    """A program without what is this compile's alone.
+
+    Attributes:
+        kernels: as in `Program`.
+        variables: as in `Program`.
+        assemblies: as in `Program`.
+        ptx: as in `Program`.
+        image: the CUBIN, where there is one that is no assembly.
+        count: kernels in the output, as the report has it.
+        shards: number of shards.
+        llvm: what LLVM calls itself.
+        helper_calls: as in the report.
+        warnings: what there is to know of the output.
+        log: everything that the compilers printed, where it was asked for.
+    """
+
+    kernels: tuple[KernelInfo, ...]
+    variables: tuple[VariableInfo, ...]
+    assemblies: tuple[Assembly, ...]
+    ptx: tuple[Ptx, ...]
+    image: bytes | None
+    count: int
+    shards: int
+    llvm: str
+    helper_calls: Mapping[str, tuple[str, ...]]
+    warnings: tuple[str, ...]
+    log: str
+
+    @classmethod
+    def of(cls, program: Program, *, llvm: str, warnings: Sequence[str]) -> KeptProgram:
+        """What is kept of a program."""
+        report = program.report
+        is_assembly = len(program.assemblies) == 1 and program._image == program.assemblies[0].cubin
+        return cls(
+            kernels=tuple(program.kernels.values()),
+            variables=tuple(program.variables.values()),
+            assemblies=program.assemblies,
+            ptx=program.ptx,
+            image=None if is_assembly else program._image,
+            count=report.kernels,
+            shards=report.shards,
+            llvm=llvm,
+            helper_calls=report.helper_calls,
+            warnings=tuple(warnings),
+            log=report.log,
+        )
+
+    def entry(self) -> Entry:
+        facts = {
+            "kernels": [astuple(kernel) for kernel in self.kernels],
+            "variables": [astuple(variable) for variable in self.variables],
+            "assemblies": len(self.assemblies),
+            "ptx": [ptx.name for ptx in self.ptx],
+            "image": self.image is not None,
+            "count": self.count,
+            "shards": self.shards,
+            "llvm": self.llvm,
+            "helper_calls": self.helper_calls,
+            "warnings": self.warnings,
+        }
+        blobs = [self.log.encode("utf-8", "surrogateescape")]
+        for assembly in self.assemblies:
+            blobs += [assembly.cubin, assembly.log.encode("utf-8", "surrogateescape")]
+        blobs += [ptx.text.encode("utf-8", "surrogateescape") for ptx in self.ptx]
+        if self.image is not None:
+            blobs.append(self.image)
+        return Entry(facts, tuple(blobs))
+
+    @classmethod
+    def read(cls, entry: Entry) -> KeptProgram:
+        """Reads what `entry` made.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else.
+        """
+        facts, blobs = entry.facts, iter(entry.blobs)
+        log = _text(next(blobs))
+        kept = cls(
+            kernels=tuple(KernelInfo(*values) for values in facts["kernels"]),
+            variables=tuple(VariableInfo(*values) for values in facts["variables"]),
+            assemblies=tuple(Assembly(next(blobs), _text(next(blobs))) for _ in range(facts["assemblies"])),
+            ptx=tuple(Ptx(_text(next(blobs)), name) for name in facts["ptx"]),
+            image=next(blobs) if facts["image"] else None,
+            count=facts["count"],
+            shards=facts["shards"],
+            llvm=facts["llvm"],
+            helper_calls={kernel: tuple(calls) for kernel, calls in facts["helper_calls"].items()},
+            warnings=tuple(facts["warnings"]),
+            log=log,
+        )
+        if next(blobs, None) is not None:
+            raise ValueError("an entry does not say what it should")
+        return kept
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
