@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from parcubin.cli.compile import emit_for, memory_size
+from parcubin.cli.compile import emit_for
 from parcubin.cli.main import main
+from parcubin.configuration import bytes_of
 from parcubin.errors import InputError, ParcubinError, PtxSyntaxError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Target
 from parcubin.report.progress import ProgressEvent
@@ -105,7 +106,7 @@ def test_existing_folder_is_a_bundle(tmp_path: Path) -> None:
     ("text", "size"), [("4096", 4096), ("512M", 512 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("2TB", 2 << 40)]
 )
 def test_size_of_memory(text: str, size: int) -> None:
-    assert memory_size(text) == size
+    assert bytes_of(text) == size
 
 
 def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path: Path) -> None:

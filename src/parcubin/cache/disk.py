@@ -121,7 +121,8 @@ class DiskStore:
     def close(self) -> None:
         """Nothing goes on in the background."""
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, *, use: bool = True) -> bytes | None:
+        """As `Store.get`; without `use`, an entry does not stay for longer because of it."""
         try:
             descriptor = os.open(self._path(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -134,8 +135,9 @@ class DiskStore:
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_ENTRY_BYTES:
                 return b""  # damaged
             data = _read(descriptor, status.st_size)
-            with contextlib.suppress(OSError):
-                os.utime(descriptor)
+            if use:
+                with contextlib.suppress(OSError):
+                    os.utime(descriptor)
             return data
         except OSError as error:
             self._warn("read", error)
