@@ -153,7 +153,7 @@ class DiskStore:
             try:
                 self._write(path, data)
             except FileNotFoundError:
-                os.makedirs(os.path.dirname(path), mode=0o777 if self._shared else 0o700, exist_ok=True)  # noqa: PTH103, PTH120
+                self._make_folders(path)
                 self._write(path, data)
             self._count(len(data))
         except OSError as error:
@@ -191,6 +191,12 @@ class DiskStore:
 
     def _path(self, key: str) -> str:
         return f"{self._entries}/{key[:2]}/{key}"
+
+    def _make_folders(self, path: str) -> None:
+        mode = 0o777 if self._shared else 0o700
+        self.folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        Path(self._entries).mkdir(mode=mode, exist_ok=True)
+        Path(path).parent.mkdir(mode=mode, exist_ok=True)
 
     def _write(self, path: str, data: bytes) -> None:
         temporary = f"{os.path.dirname(path)}/{_TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"  # noqa: PTH120

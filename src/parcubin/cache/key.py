@@ -171,8 +171,8 @@ def _module_facts(module: RelocatableModule | DeferredModule | DeviceLibrary) ->
     return ["library", content_hash(module.archive)]
 
 
-_COMMENT = re.compile(r"[ \t]*;[^\n]*")
-_STRING_OR_COMMENT = re.compile(r'("[^"]*")|[ \t]*;[^\n]*')
+_COMMENT = re.compile(r"\n?[ \t]*;[^\n]*")  # with its line, where it is all that the line holds
+_STRING_OR_COMMENT = re.compile(r'("[^"]*")|\n?[ \t]*;[^\n]*')
 _SOURCE_FILE = re.compile(r"^source_filename = [^\n]*\n", re.M)
 _PTX_STRING_OR_COMMENT = re.compile(r'("[^"]*")|//[^\n]*|/\*.*?\*/', re.S)
 _PTX_LINES = re.compile(r"\.(?:loc|file|section)\b")
