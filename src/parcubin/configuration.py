@@ -3,10 +3,10 @@
 Taken from, in this order, each setting from the first place that has it:
 
 1. the environment: PARCUBIN_PROVIDER, PARCUBIN_LLVM, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_CACHE,
-   PARCUBIN_CACHE_SIZE, PARCUBIN_CACHE_SHARED, PARCUBIN_PTXAS, PARCUBIN_NVLINK, PARCUBIN_NVJITLINK,
-   PARCUBIN_NVPTXCOMPILER;
+   PARCUBIN_CACHE_SIZE, PARCUBIN_CACHE_SHARED, PARCUBIN_CACHE_REMOTE, PARCUBIN_PTXAS, PARCUBIN_NVLINK,
+   PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
 2. the table `[tool.parcubin]` of the nearest `pyproject.toml` that has one, from the working directory upwards; but no
-   paths, so that entering a folder and compiling runs nothing that the folder brings along;
+   paths and nothing that widens trust, so that entering a folder and compiling runs nothing that it brings along;
 3. the user's file `~/.config/parcubin/config.toml`.
 
 Arguments come before all of them.
@@ -47,10 +47,12 @@ _TYPES: dict[str, type] = {
     "cache": str,
     "cache_size": str,
     "cache_shared": bool,
+    "cache_remote": str,
     **dict.fromkeys(_PATHS, str),
 }
 _PLAIN = {"llvm": ("auto", "llvmlite"), "cache": ("auto", "off")}
 """What may be a path, and what it is when it is none."""
+_TRUST = ("cache_shared", "cache_remote")
 
 DEFAULT_CACHE_BYTES = 5 << 30
 _ENVIRONMENT = {name: f"PARCUBIN_{name.upper()}" for name in _TYPES}
@@ -63,8 +65,8 @@ class Setting:
 
     Attributes:
         value: `provider`: its name; `llvm`: "auto", "llvmlite" or a folder; `forbid`: a list of names; `force`: a truth
-            value; `cache`: "auto", "off" or a folder; `cache_size`: such as "5G"; `cache_shared`: a truth value; a
-            tool: its path.
+            value; `cache`: "auto", "off" or a folder; `cache_size`: such as "5G"; `cache_shared`: a truth value;
+            `cache_remote`: a URL; a tool: its path.
         origin: an environment variable, or the path of a file.
     """
 
@@ -121,6 +123,12 @@ class Configuration:
     def cache_shared(self) -> bool:
         """Whether others may write to the cache's folder."""
         value: bool = self._value("cache_shared", False)
+        return value
+
+    @property
+    def cache_remote(self) -> str:
+        """Where results are kept for others, as a URL of fsspec's; empty for nowhere."""
+        value: str = self._value("cache_remote", "")
         return value
 
     @property
@@ -214,9 +222,10 @@ def _of_table(table: object, file: Path, *, allow_paths: bool) -> Iterator[tuple
     for name, value in table.items():
         if name not in _TYPES:
             raise UsageError(f"{file}: there is no setting '{name}'. The settings are {', '.join(_TYPES)}.")
-        if _is_path(name, value) and not allow_paths:
+        if (_is_path(name, value) or name in _TRUST) and not allow_paths:
+            what = "decides whose results are trusted" if name in _TRUST else "is a path"
             raise UsageError(
-                f"{file}: '{name}' is a path, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
+                f"{file}: '{name}' {what}, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
                 f"{configuration_file()}."
             )
         yield name, _checked(name, value, str(file))

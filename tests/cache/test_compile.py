@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -29,7 +30,7 @@ from parcubin.split import grouping
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkShards, PrintModule
 from parcubin.workers.pool import JobGroup
 from tests.command_line import parcubin as run
-from tests.pipeline.samples import CONSTANT_TABLES, HEADER, kernel, module
+from tests.pipeline.samples import CONSTANT_TABLES, kernel, module
 
 OUTPUTS: tuple[Emit, ...] = ("bundle", "cubin", "relocatable", "ptx")
 KERNELS = [kernel(f"k{i}", f"  store i32 {i}, ptr %p\n") for i in range(6)]
@@ -164,15 +165,18 @@ def test_options_of_ptxas_alone_take_the_ptx(tmp_path: Path, ran: list[Any]) -> 
 
 
 def test_ptx_and_bitcode_and_packed_inputs(tmp_path: Path, ran: list[Any]) -> None:
-    odd = PROGRAM.replace("define ptx_kernel void", "define  ptx_kernel  void")  # not as LLVM prints it
-    for inputs in (PTX, [odd, PTX], odd.encode()):
+    import llvmlite.binding as llvm
+
+    bitcode = llvm.parse_assembly(PROGRAM).as_bitcode()
+    for inputs in (PTX, [bitcode, PTX], gzip.compress(bitcode)):
         first = compiled(tmp_path, inputs)
         ran.clear()
         second = compiled(tmp_path, inputs)
         assert ran == []
         assert content(first) == content(second) == content(compiled("off", inputs))
     ran.clear()
-    compiled(tmp_path, [odd, module(kernel("other"))])
+    compiled(tmp_path, [bitcode, module(kernel("other"))])
+    assert shards_of(ran)
     assert not any(isinstance(job, PrintModule) for job in ran)
 
 
@@ -249,7 +253,8 @@ def test_one_option_of_the_report_is_honoured(tmp_path: Path) -> None:
         for cache, keep_log in (("off", True), (tmp_path, False), (tmp_path, True), (tmp_path, True))
     ]
     assert logs[1] == ""
-    assert logs[0] == logs[2] == logs[3] != ""
+    assert logs[2] == logs[3] != ""
+    assert re.sub(r"[\d.]+ ms", "", logs[0]) == re.sub(r"[\d.]+ ms", "", logs[2])  # the compilers' times
 
 
 def test_deferred_modules(tmp_path: Path) -> None:
@@ -446,7 +451,3 @@ def test_no_compiler_is_run_by_a_second_command_line(tmp_path: Path) -> None:
     assert "subprocess" not in (tmp_path / "notes").read_text()
     assert not re.search("ptxas|nvJitLink|llvm|posix_spawn|fork|exec", (tmp_path / "notes").read_text())
     assert (tmp_path / "1.cubin").read_bytes() == (tmp_path / "2.cubin").read_bytes()
-
-
-def test_headers_are_as_the_samples_have_them() -> None:
-    assert PROGRAM.startswith(HEADER)

@@ -177,7 +177,7 @@ def test_a_full_disk_and_a_read_only_folder_are_a_warning(
     assert own.get(key(2)) is None
     assert len(own.warnings) == 1
     assert os.strerror(number) in own.warnings[0]
-    assert [file for file in tmp_path.rglob("new-*")] == []
+    assert not list(tmp_path.rglob("new-*"))
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:

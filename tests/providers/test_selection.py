@@ -45,7 +45,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
     monkeypatch.setattr(selection, "usable_driver", usable_driver)
 
-    def tool(name: str, path: str) -> Tool:
+    def tool(name: str, path: str, _: object = None) -> Tool:
         if path.endswith("broken"):
             raise ToolchainError(f"{path} cannot be run: Exec format error.")
         return Tool(name, path, Version(*map(int, path.split("/")[-1].split("."))))

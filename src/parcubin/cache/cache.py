@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from parcubin.cache.entry import DamagedEntryError, Entry
 from parcubin.cache.key import Key
 from parcubin.cache.store import Store
+from parcubin.errors import ParcubinError
 
 ResultT = TypeVar("ResultT")
 
@@ -15,8 +16,16 @@ ResultT = TypeVar("ResultT")
 class Cache:
     """Stores, the nearest first. What a farther one has is copied to the nearer ones."""
 
-    def __init__(self, stores: Sequence[Store], warnings: Sequence[str] = ()) -> None:
-        self._stores = tuple(stores)
+    def __init__(self, stores: Sequence[Store], *, remote: Store | None = None, warnings: Sequence[str] = ()) -> None:
+        """Takes stores.
+
+        Args:
+            stores: those at hand.
+            remote: one that takes a while to answer, behind the others.
+            warnings: what the user should know of how they were opened.
+        """
+        self._near = tuple(stores)
+        self._stores = self._near if remote is None else (*self._near, remote)
         self._own_warnings = tuple(warnings)
 
     def get(self, key: Key, read: Callable[[Entry], ResultT]) -> ResultT | None:
@@ -27,9 +36,10 @@ class Cache:
             read: what makes it of an entry. Raises `ValueError`, `KeyError`, `TypeError` or a `ParcubinError` where the
                 entry is not what it should be.
         """
-        from parcubin.errors import ParcubinError
+        return self._get(self._stores, key, read)
 
-        for number, store in enumerate(self._stores):
+    def _get(self, stores: Sequence[Store], key: Key, read: Callable[[Entry], ResultT]) -> ResultT | None:
+        for number, store in enumerate(stores):
             data = store.get(key)
             if data is None:
                 continue
@@ -38,23 +48,26 @@ class Cache:
             except (DamagedEntryError, ValueError, KeyError, TypeError, IndexError, ParcubinError):
                 store.drop(key)
                 continue
-            for nearer in self._stores[:number]:
+            for nearer in stores[:number]:
                 nearer.put(key, data)
             return result
         return None
 
     def put(self, key: Key, entry: Entry) -> None:
         """Keeps a result."""
+        self._put(self._stores, key, entry)
+
+    def _put(self, stores: Sequence[Store], key: Key, entry: Entry) -> None:
         data = entry.encoded(key)
-        for store in self._stores:
+        for store in stores:
             store.put(key, data)
 
     def remembered(self, key: Key, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """An answer that is plain JSON, asked once. What `ask` raises is not kept."""
-        known = self.get(key, lambda entry: dict(entry.facts))
+        """An answer that is plain JSON, asked once on this machine. What `ask` raises is not kept."""
+        known = self._get(self._near, key, lambda entry: dict(entry.facts))
         if known is None:
             known = ask()
-            self.put(key, Entry(known))
+            self._put(self._near, key, Entry(known))
         return known
 
     @property

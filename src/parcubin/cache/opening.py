@@ -45,7 +45,12 @@ def open_cache(
         stores.append(open_folder(folder, max_bytes=max_bytes, configuration=configuration))
     except ToolchainError as error:
         warnings.append(f"{error.message} Nothing is kept.")
-    return Cache(stores, warnings)
+    remote = None
+    if url := configuration.cache_remote:
+        from parcubin.cache.remote import RemoteStore
+
+        remote = RemoteStore(url)
+    return Cache(stores, remote=remote, warnings=warnings)
 
 
 def open_folder(folder: Path, *, max_bytes: int | None = None, configuration: Configuration) -> DiskStore:
