@@ -5,13 +5,13 @@ Of two declarations LLVM's linker (22) takes the first's alignment, whatever the
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from parcubin.lower.source_text import Lines
 from parcubin.split.llvm_global import Global
 
-_DECLARATION = re.compile(r"^@.* = .*\bexternal .*\baddrspace\(3\) .*", re.M)
+_DECLARATION = Lines(r"@.* = .*\bexternal .*\baddrspace\(3\) .*")
 _LARGEST_NATURAL_ALIGNMENT = 16
 """Of all types that are no vectors, for declarations that say none."""
 
@@ -24,15 +24,15 @@ def with_largest_alignments(texts: Sequence[str]) -> list[str]:
     """
     alignments: dict[str, set[int]] = defaultdict(set)
     for text in texts:
-        for line in _DECLARATION.findall(text):
+        for line in _DECLARATION.of(text):
             variable = Global.parse(line)
             alignments[variable.name].add(variable.alignment or _LARGEST_NATURAL_ALIGNMENT)
     largest = {name: max(found) for name, found in alignments.items() if len(found) > 1}
     if not largest:
         return list(texts)
 
-    def aligned(line: re.Match[str]) -> str:
-        variable = Global.parse(line[0])
-        return variable.aligned_to(largest[variable.name]) if variable.name in largest else line[0]
+    def aligned(line: str) -> str:
+        variable = Global.parse(line)
+        return variable.aligned_to(largest[variable.name]) if variable.name in largest else line
 
-    return [_DECLARATION.sub(aligned, text) for text in texts]
+    return [_DECLARATION.replaced(text, aligned) for text in texts]

@@ -9,17 +9,19 @@ from pathlib import Path
 
 from parcubin.errors import InputError, UnresolvedSymbolError
 from parcubin.lower.interface import Llvm
+from parcubin.lower.source_text import Lines
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
 
-_FUNCTION = re.compile(r"^(define|declare) .*?@(__nv_[\w$.]+)\(", re.M | re.A)
+_FUNCTION = Lines("(?:define|declare) .*@__nv_.*")
+_NAME = re.compile(r"(define|declare) .*?@(__nv_[\w$.]+)\(", re.A)
 
 
 def needed_of_libdevice(texts: Iterable[str]) -> frozenset[str]:
     """Functions of libdevice that modules declare and none of them defines."""
     named: dict[str, set[str]] = {"define": set(), "declare": set()}
     for text in texts:
-        for keyword, name in _FUNCTION.findall(text):
-            named[keyword].add(name)
+        for function in filter(None, map(_NAME.match, _FUNCTION.of(text))):
+            named[function[1]].add(function[2])
     return frozenset(named["declare"] - named["define"])
 
 

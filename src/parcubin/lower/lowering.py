@@ -18,7 +18,8 @@ from parcubin.lower.visibility import in_order, make_internal, make_visible, sha
 from parcubin.model import CompilationOptions, Target
 from parcubin.timing import timed
 
-_CALL_NUMBER = re.compile(r"(// callseq |\bprototype_)(\d+)(?=[, :;\n])")
+_CALL = re.compile(r"// callseq (\d+)(?=[, :;\n])")
+_PROTOTYPE = re.compile(r"\bprototype_(\d+)(?=[, :;\n])")
 
 
 @dataclass(frozen=True)
@@ -114,4 +115,7 @@ def _with_own_call_numbers(ptx: str) -> str:
     """Numbers calls from 0. LLVM counts them through the life of the process (NVPTXISelLowering.cpp,
     GlobalUniqueCallSite), in comments, which reach the CUBIN with the line tables, and in names of call prototypes."""
     numbers: dict[str, int] = {}
-    return _CALL_NUMBER.sub(lambda m: f"{m[1]}{numbers.setdefault(m[2], len(numbers))}", ptx)
+    ptx = _CALL.sub(lambda m: f"// callseq {numbers.setdefault(m[1], len(numbers))}", ptx)
+    if "prototype_" in ptx:
+        ptx = _PROTOTYPE.sub(lambda m: f"prototype_{numbers.setdefault(m[1], len(numbers))}", ptx)
+    return ptx

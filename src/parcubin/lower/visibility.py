@@ -8,13 +8,14 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from parcubin.errors import InputError
+from parcubin.lower.source_text import Lines
 from parcubin.split.llvm_global import LINKAGES, Global
 from parcubin.split.llvm_ir import FUNCTION_HEADER
 from parcubin.split.llvm_text import plain_name, symbols_in
 
-_FUNCTION = re.compile(r"^define .*", re.M)
-_ENTITY = re.compile(r"^(?:define |@).*", re.M)
-_NAMED = re.compile(r"^(?:define |declare |@).*", re.M)
+_FUNCTION = Lines("define .*")
+_ENTITY = Lines("(?:define |@).*")
+_NAMED = Lines("(?:define |declare |@).*")
 _ALIAS_OR_SHARED = re.compile(r" = [^\"]*?(?:\balias |\baddrspace\(3\))")
 _LINKAGE = re.compile(rf"\b(?:{LINKAGES})\b")
 _LOCAL = ("internal", "private")
@@ -25,31 +26,31 @@ _SHARED = 3
 def make_visible(text: str, keep: Set[str]) -> str:
     """The module, in which LLVM neither renames nor drops the functions that must stay."""
 
-    def visible(function: re.Match[str]) -> str:
-        header = FUNCTION_HEADER.match(function[0])
+    def visible(function: str) -> str:
+        header = FUNCTION_HEADER.match(function)
         if header is None or _name(header["name"]) not in keep:
-            return function[0]
+            return function
         linkage = _linkage(header["words"])
         if linkage in _LOCAL:
             return _with_words(header, _LINKAGE.sub("", header["words"]))
         if linkage in _DISCARDABLE:
             return _with_words(header, _LINKAGE.sub("weak_odr", header["words"]))
-        return function[0]
+        return function
 
-    return _FUNCTION.sub(visible, text)
+    return _FUNCTION.replaced(text, visible)
 
 
 def in_order(text: str) -> str:
     """The module, of which LLVM's linker keeps the functions in their order; llvm-link moves those that may be dropped
     (`linkonce`) to where they are used."""
 
-    def kept(function: re.Match[str]) -> str:
-        header = FUNCTION_HEADER.match(function[0])
+    def kept(function: str) -> str:
+        header = FUNCTION_HEADER.match(function)
         if header is None or _linkage(header["words"]) not in ("linkonce", "linkonce_odr"):
-            return function[0]
+            return function
         return _with_words(header, header["words"].replace("linkonce", "weak"))
 
-    return _FUNCTION.sub(kept, text)
+    return _FUNCTION.replaced(text, kept)
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,7 @@ def make_internal(text: str, keep: Set[str]) -> InternalModule:
     """
     kept: set[str] = set()
 
-    def internal(entity: re.Match[str]) -> str:
-        line = entity[0]
+    def internal(line: str) -> str:
         if line.startswith("@"):
             return _internal_global(line, keep, kept) if _ALIAS_OR_SHARED.search(line) else line
         header = FUNCTION_HEADER.match(line)
@@ -86,7 +86,7 @@ def make_internal(text: str, keep: Set[str]) -> InternalModule:
             return line
         return _with_words(header, " internal")  # internal symbols have no visibility
 
-    return InternalModule(_ENTITY.sub(internal, text), frozenset(kept))
+    return InternalModule(_ENTITY.replaced(text, internal), frozenset(kept))
 
 
 def _internal_global(line: str, keep: Set[str], kept: set[str]) -> str:
@@ -124,8 +124,7 @@ def shared_names(texts: Sequence[str]) -> frozenset[str]:
 def _names(text: str) -> list[tuple[str, bool]]:
     """Names that are not local, and whether they are defined."""
     found: list[tuple[str, bool]] = []
-    for entity in _NAMED.finditer(text):
-        line = entity[0]
+    for line in _NAMED.of(text):
         if line.startswith("@"):
             if _ALIAS_OR_SHARED.search(line):
                 global_ = Global.parse(line)

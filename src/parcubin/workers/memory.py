@@ -18,7 +18,7 @@ _BYTES_PER_MICROSECOND = 150
 the former the worker's own; one kernel that sorts (`k353`) took 362 MB for 2.9 s, and one that unrolls 80 loops 196 MB
 for 0.4 s. What was predicted wrong is corrected by what running jobs are seen to take."""
 
-_INTERVAL = 0.02
+_INTERVAL = 0.1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -62,7 +62,7 @@ def _children(pid: int) -> list[int]:
 
 
 class PeakMemory:
-    """Measures the most memory that this process and its descendants take in a `with` block, by looking every 20 ms.
+    """Measures the most memory that this process and its descendants take in a `with` block, by looking every 100 ms.
 
     Attributes:
         bytes: the result, so far.
