@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
 import re
 import stat
@@ -21,6 +19,9 @@ Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
 """A path; the input itself as `bytes` or as a `str` of several lines; or an llvmlite module."""
 
 if TYPE_CHECKING:
+    import gzip
+    import lzma
+
     from llvmlite.binding import ModuleRef
     from llvmlite.ir import Module
 
@@ -143,9 +144,12 @@ def _read_file(path: Path) -> bytes:
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    opener = gzip.open if data.startswith(_GZIP_MAGIC) else lzma.open if data.startswith(_XZ_MAGIC) else None
-    if opener is None:
+    if not data.startswith((_GZIP_MAGIC, _XZ_MAGIC)):
         return data
+    import gzip
+    import lzma
+
+    opener = gzip.open if data.startswith(_GZIP_MAGIC) else lzma.open
     try:
         with opener(io.BytesIO(data)) as file:
             return _read(name, file)

@@ -24,7 +24,7 @@ from parcubin.cache.key import (
     ptx_hash,
     text_without_comments,
 )
-from parcubin.cache.programs import ProgramKeys, Request
+from parcubin.cache.request import Request
 from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.lower.lowering import lower
 from parcubin.model import (
@@ -213,7 +213,7 @@ OTHERS: list[tuple[Callable[..., Any], Callable[[Any], str], dict[str, Any]]] = 
     ),
     (
         lambda **changes: replace(Request((b"1", b"2"), Target("sm_80"), DEFAULT, "cubin", True), **changes),
-        lambda request: ProgramKeys.of(request).program(TOOLS, None),
+        lambda request: request.program_key(TOOLS, None),
         {
             "inputs": [(b"1",), (b"1", b"3"), (b"1", b"2", b"2"), (b"12",)],
             "target": [Target("sm_90")],
@@ -285,7 +285,7 @@ def test_names_are_not_in_the_keys() -> None:
 
 def test_the_order_of_the_inputs_is_not_in_the_key() -> None:
     one, other = (
-        ProgramKeys.of(Request(inputs, Target("sm_80"), DEFAULT, "cubin", True))
+        Request(inputs, Target("sm_80"), DEFAULT, "cubin", True).program_key(TOOLS, None)
         for inputs in ((b"1", b"2"), (b"2", b"1"))
     )
     assert one == other

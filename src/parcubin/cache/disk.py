@@ -13,8 +13,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import random
-import secrets
 import stat
 import struct
 import time
@@ -199,7 +197,7 @@ class DiskStore:
         Path(path).parent.mkdir(mode=mode, exist_ok=True)
 
     def _write(self, path: str, data: bytes) -> None:
-        temporary = f"{os.path.dirname(path)}/{_TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"  # noqa: PTH120
+        temporary = f"{os.path.dirname(path)}/{_TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"  # noqa: PTH120
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, self._mode)
         try:
             try:
@@ -220,7 +218,7 @@ class DiskStore:
         try:
             if not _locked(descriptor):
                 # Whoever holds the lock may be stopped. Room is made without it, now and then.
-                if random.randrange(_WITHOUT_LOCK) == 0:  # noqa: S311
+                if os.urandom(1)[0] % _WITHOUT_LOCK == 0:
                     self._make_room()
                 return
             usage = os.pread(descriptor, _USAGE.size, 0)

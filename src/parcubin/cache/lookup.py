@@ -1,4 +1,7 @@
-"""A whole program by its inputs, for a `Compiler`."""
+"""A whole program by its inputs, for a `Compiler`: the same inputs with the same options need not be taken apart again.
+
+A program that is not found here is still made of shards that are.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from parcubin.cache.cache import Cache
 from parcubin.cache.entry import Entry
-from parcubin.cache.programs import KeptProgram, ProgramKeys, Request
+from parcubin.cache.request import Request
 from parcubin.errors import ParcubinError, ToolchainError
 from parcubin.model import CompilationOptions, Emit
-from parcubin.program import Program, Report
 from parcubin.sources import LoadedInput, load_input
 
 if TYPE_CHECKING:
+    from parcubin.cache.programs import KeptProgram
     from parcubin.compiler import Compiler, Inputs
     from parcubin.pipeline import Build
+    from parcubin.program import Program
     from parcubin.providers.selection import Selection
 
 
@@ -47,37 +51,43 @@ class ProgramLookup:
         given = inputs if isinstance(inputs, list | tuple) else (inputs,)
         self.inputs = tuple(_loaded(source, number) for number, source in enumerate(given, 1))
         contents = tuple(source.data for source in self.inputs if isinstance(source, LoadedInput))
-        self._keys = None
+        self._request = None
         if len(contents) == len(self.inputs):
-            self._keys = ProgramKeys.of(Request(contents, compiler.target, options, output, split))
-        self.is_known = self._keys is not None and cache.get(self._keys.request, lambda _: True) is not None
+            self._request = Request(contents, compiler.target, options, output, split)
+        self.is_known = self._request is not None and cache.get(self._request.key, lambda _: True) is not None
 
     def program(self) -> Program | None:
         """The program, if it is in the cache."""
+        from parcubin.cache.programs import KeptProgram
+
         try:
             selection = self._compiler.select_provider(self._output)
         except ToolchainError:  # one shard may need no linker
             return None
-        assert self._keys is not None
-        toolchain = self._compiler._toolchain(selection)
-        kept = self._cache.get(self._keys.program(toolchain, self._compiler._libdevice), KeptProgram.read)
+        assert self._request is not None
+        key = self._request.program_key(self._compiler._toolchain(selection), self._compiler._libdevice)
+        kept = self._cache.get(key, KeptProgram.read)
         return self._restored(kept, selection) if kept is not None else None
 
     def keep(self, program: Program, build: Build) -> None:
         """Keeps a program that is the same whenever it is compiled, and that its inputs were compiled."""
-        if self._keys is None or program.report.failures:
+        from parcubin.cache.programs import KeptProgram
+
+        if self._request is None or program.report.failures:
             return
         if build.is_reproducible:
             try:
                 selection = self._compiler.select_provider(self._output)
             except ToolchainError:
                 return
-            key = self._keys.program(self._compiler._toolchain(selection), self._compiler._libdevice)
+            key = self._request.program_key(self._compiler._toolchain(selection), self._compiler._libdevice)
             kept = KeptProgram.of(program, llvm=build.llvm_version, warnings=build.output_warnings)
             self._cache.put(key, kept.entry())
-        self._cache.put(self._keys.request, Entry({}))
+        self._cache.put(self._request.key, Entry({}))
 
     def _restored(self, kept: KeptProgram, selection: Selection | None) -> Program:
+        from parcubin.program import Program, Report
+
         compiler = self._compiler
         report = Report(
             kernels=kept.count,

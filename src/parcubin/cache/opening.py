@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parcubin.cache.cache import Cache
-from parcubin.cache.disk import DiskStore
-from parcubin.cache.memory import MemoryStore
 from parcubin.configuration import Configuration, read_configuration
 from parcubin.errors import ToolchainError, UsageError
 from parcubin.user_files import cache_folder
 
 if TYPE_CHECKING:
+    from parcubin.cache.cache import Cache
+    from parcubin.cache.disk import DiskStore
     from parcubin.cache.store import Store
 
 OFF = "off"
@@ -39,6 +38,9 @@ def open_cache(
     folder = cache_folder_of(requested, configuration)
     if folder is None:
         return None
+    from parcubin.cache.cache import Cache
+    from parcubin.cache.memory import MemoryStore
+
     stores: list[Store] = [MemoryStore()]
     warnings = []
     try:
@@ -59,6 +61,8 @@ def open_folder(folder: Path, *, max_bytes: int | None = None, configuration: Co
     Raises:
         ToolchainError: it cannot be used, or is not private.
     """
+    from parcubin.cache.disk import DiskStore
+
     return DiskStore(folder, max_bytes=max_bytes or configuration.cache_size, shared=configuration.cache_shared)
 
 

@@ -1,81 +1,13 @@
-"""Whole programs in a cache: the same inputs with the same options need not be taken apart again.
-
-A program that is not found here is still made of shards that are.
-"""
+"""Whole programs as entries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import astuple, dataclass
 
 from parcubin.cache.entry import Entry
-from parcubin.cache.fingerprint import fingerprints
-from parcubin.cache.key import Key, Toolchain, content_hash, key_of
-from parcubin.model import Assembly, CompilationOptions, Emit, KernelInfo, Ptx, Target, VariableInfo
+from parcubin.model import Assembly, KernelInfo, Ptx, VariableInfo
 from parcubin.program import Program
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a program is made of, but for the toolchain.
-
-    Attributes:
-        inputs: the inputs as they are, packed ones packed.
-        target: the architecture.
-        options: all of them, since the report counts as well.
-        output: what is asked for.
-        split: whether it may be made of shards.
-    """
-
-    inputs: tuple[bytes, ...]
-    target: Target
-    options: CompilationOptions
-    output: Emit
-    split: bool
-
-    def facts(self) -> dict[str, Any]:
-        """What reaches the output. The order of the inputs does not."""
-        return {
-            "inputs": sorted(map(content_hash, self.inputs)),
-            "target": self.target.name,
-            "options": {field.name: getattr(self.options, field.name) for field in fields(self.options)},
-            "output": self.output,
-            "split": self.split,
-        }
-
-
-@dataclass(frozen=True)
-class ProgramKeys:
-    """The keys of a program.
-
-    Attributes:
-        request: says that it was asked for before, whatever compiled it.
-        facts: what reaches the output, but for the toolchain.
-    """
-
-    request: Key
-    facts: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, request: Request) -> ProgramKeys:
-        facts = request.facts()
-        return cls(key_of("request", facts), facts)
-
-    def program(self, toolchain: Toolchain, libdevice: Path | None) -> Key:
-        """The key of the program.
-
-        Args:
-            toolchain: what compiles.
-            libdevice: NVIDIA's device library; None when it was not found.
-        """
-        compiled_by = {
-            "llvm": toolchain.llvm,
-            "provider": toolchain.provider,
-            "libdevice": fingerprints([libdevice]) if libdevice else None,
-        }
-        return key_of("program", {**self.facts, **compiled_by})
 
 
 @dataclass(frozen=True)
