@@ -63,7 +63,7 @@ def ran() -> Iterator[list[Any]]:
 def compiled(cache: Path | str, inputs: Any = PROGRAM, output: Emit = "cubin", **settings: Any) -> Program:
     options = settings.pop("options", None)
     call = {name: settings.pop(name) for name in ("keep", "keep_going") if name in settings}
-    with Compiler("sm_90", jobs=2, cache=cache, **settings) as compiler:
+    with Compiler("sm_90", jobs=1, cache=cache, **settings) as compiler:
         return compiler.compile(inputs, options=options, output=output, **call)
 
 
@@ -109,7 +109,7 @@ def test_other_comments_names_order_and_workers_find_the_shards(tmp_path: Path, 
     (tmp_path / "named.ll").write_text(commented)
     with (
         mock.patch("subprocess.Popen", side_effect=OSError("a process was started")),
-        Compiler("sm_90", jobs=1, cache=tmp_path) as compiler,
+        Compiler("sm_90", jobs=2, cache=tmp_path) as compiler,
     ):
         second = compiler.compile([tmp_path / "named.ll", one], output=output)
     assert ran == []
@@ -269,7 +269,7 @@ def test_deferred_modules(tmp_path: Path) -> None:
     selection = Selection(DeferredProvider(NvJitLinkProvider(old)), (), (), (old,))
     programs = []
     for cache in ("off", tmp_path, tmp_path):
-        with Compiler("sm_90", jobs=2, cache=cache) as compiler:
+        with Compiler("sm_90", jobs=1, cache=cache) as compiler:
             compiler._selections["cubin"] = selection
             programs.append(compiler.compile(PROGRAM, output="cubin"))
     assert content(programs[0]) == content(programs[1]) == content(programs[2])
