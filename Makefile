@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test test-matrix check bench docs clean
+.PHONY: demo test test-matrix fuzz check bench docs clean
 
 demo: .venv/.ready
 	rm -rf demo-output
@@ -17,6 +17,10 @@ test: .venv/.ready
 test-matrix: .venv/.ready
 	$(BIN)/python tests/matrix.py $(MATRIX)
 
+# FUZZ="--seconds 600 --jobs 16" passes options on; FUZZ=--help lists them. Inputs that show a fault go to fuzz-findings/.
+fuzz: .venv/.ready
+	$(BIN)/python -m tests.fuzz.run $(FUZZ)
+
 check: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -30,12 +34,14 @@ docs: .venv/.ready
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:
-	rm -rf .venv .matrix .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
+	rm -rf .venv .matrix fuzz-findings .mypy_cache .pytest_cache .ruff_cache bench-results build demo-output dist
 	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
-# The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first.
+# The pip that comes with Python 3.11 knows no dependency groups, so it is upgraded first. It compiles what it installs,
+# but not what stays where it is; and with PYTHONDONTWRITEBYTECODE, every worker would compile the sources anew.
 .venv/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[cuda13]' --group dev
+	$(BIN)/python -m compileall -q src
 	touch $@

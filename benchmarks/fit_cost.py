@@ -19,6 +19,7 @@ import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from unittest import mock
@@ -27,6 +28,7 @@ import numpy as np
 
 from benchmarks.generated_kernels import TARGET, generated_module
 from parcubin import CompilationOptions, Compiler, ParcubinError
+from parcubin.lower.libdevice import part_of_libdevice
 from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.split import cost, grouping
 from parcubin.split.llvm_ir import LlvmOutline, outline_llvm_ir
@@ -35,6 +37,7 @@ from parcubin.split.outline import SymbolKind
 from parcubin.split.plan import plan_shards
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.split.ptx_shard import PtxPart, PtxShard
+from parcubin.toolchain.locate import find_libdevice
 from parcubin.workers.jobs import CompileShard, Lowering
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,6 +104,14 @@ def reached(outline: Outline, kernels: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def libdevice() -> LlvmOutline | None:
+    found = find_libdevice()
+    if found is None:
+        return None
+    return outline_llvm_ir(LlvmliteLlvm().print_module(Path(found.path).read_bytes(), "libdevice"))
+
+
 def job_of(compiler: Compiler, outline: Outline, kernels: tuple[str, ...]) -> CompileShard:
     define = reached(outline, kernels)
     options = CompilationOptions(line_info=outline.name == "inductor.ll")
@@ -108,14 +119,15 @@ def job_of(compiler: Compiler, outline: Outline, kernels: tuple[str, ...]) -> Co
     if isinstance(outline, PtxOutline):
         source = PtxShard(kernels[0], (PtxPart(outline, define, frozenset(), {}),), frozenset())
     else:
+        part = LlvmPart(outline, define, frozenset(), {})
         source = Lowering(
             LlvmliteLlvm(),
-            (LlvmPart(outline, define, frozenset(), {}),),
+            (part,),
             compiler.target,
             options,
             PTX_VERSION,
             frozenset(kernels),
-            compiler._libdevice,
+            part_of_libdevice([part], libdevice()),
         )
     selection = compiler.select_provider("bundle")
     assert selection is not None

@@ -50,8 +50,8 @@ def _split(compiler: Compiler, inputs: Inputs) -> tuple[float, float, float]:
     outlined = time.process_time()
     plan = plan_shards([module.outline for module in modules.all], "bundle")
     planned = time.process_time()
-    for shard in shard_jobs(plan, modules.all, build._settings("bundle", None, _PTX_VERSION)):
+    for shard in shard_jobs(plan, modules.all, build._settings("bundle", None, _PTX_VERSION, modules)):
         source = shard.job.source
-        for part in source.parts if isinstance(source, Lowering) else [source]:
-            _ = part.text
+        for part in (*source.parts, source.libdevice) if isinstance(source, Lowering) else [source]:
+            _ = part and part.text
     return outlined - start, planned - outlined, time.process_time() - planned

@@ -110,7 +110,8 @@ class Compiler:
                 Under GNU make, each of its jobs takes a token of make's jobserver.
             provider: the compilation provider; `"auto"` takes the best that the machine has.
             llvm: the LLVM that lowers: `"llvmlite"`, or a folder with `opt`, `llc` and `llvm-link` of LLVM 22 or newer;
-                `"auto"` takes such tools where the machine has them, else llvmlite.
+                `"auto"` takes such tools where the machine has them, else llvmlite. `"none"` is for programs of PTX
+                alone, which start sooner.
             paths: explicit paths of tools.
             force: use toolchain versions with known faults all the same.
             driver: the CUDA release, "12.4", of the oldest driver that must be able to load the output.
@@ -177,6 +178,7 @@ class Compiler:
         keep: str | PathLike[str] | None = None,
         timeout: float | None = None,
         total_timeout: float | None = None,
+        in_parts_only: bool = False,
     ) -> Program:
         """Compiles one program.
 
@@ -193,6 +195,9 @@ class Compiler:
                 apart, so that those at fault are found; then it is a failure as any other.
             total_timeout: seconds that the whole compile may take. What is not compiled then fails; with `keep_going`
                 the rest is the program.
+            in_parts_only: raise `NotInPartsError`, before anything is compiled where that can be told, unless every
+                kernel of a "cubin" gets the code of a whole-program compile, and that of a "relocatable" one the code
+                of `ptxas -c`, and there is something to gain.
 
         Raises:
             ParcubinError: see `parcubin.errors`.
@@ -207,7 +212,7 @@ class Compiler:
         if self._cache is not None:
             from parcubin.cache.lookup import ProgramLookup
 
-            kept = ProgramLookup(self, self._cache, inputs, options, output, split=split)
+            kept = ProgramLookup(self, self._cache, inputs, options, output, split=split, in_parts_only=in_parts_only)
             inputs = kept.inputs
             if not kept.is_known:
                 self._pool.start_early()
@@ -223,6 +228,7 @@ class Compiler:
             keep=Path(keep) if keep is not None else None,
             timeout=timeout,
             total_timeout=total_timeout,
+            in_parts_only=in_parts_only,
         )
         program = build.run(output)
         if kept is not None:

@@ -55,6 +55,10 @@ class ToolchainError(ParcubinError):
     exit_status = 3
 
 
+class NotInPartsError(ParcubinError):
+    """The program was to be compiled in parts only if that pays and loses nothing, which is not so."""
+
+
 class UnavailableError(ToolchainError):
     """The provider does not support the operation."""
 

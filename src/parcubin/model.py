@@ -57,6 +57,7 @@ class CompilationOptions:
         keep_log: keep everything that the compilers print in the program's report.
         inlining_threshold: `--inline-threshold`: LLVM's inlining threshold; None is LLVM's own for the level.
         flush_to_zero: `--ftz`: flush single-precision denormals to zero (`nvvm-reflect-ftz`, `denormal-fp-math-f32`).
+        ptxas_options: further options of ptxas, as its command line has them, for every shard; the driver takes none.
     """
 
     opt_level: int = 3
@@ -69,6 +70,7 @@ class CompilationOptions:
     keep_log: bool = False
     inlining_threshold: int | None = None
     flush_to_zero: bool = False
+    ptxas_options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.opt_level not in (0, 1, 2, 3):

@@ -6,16 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from parcubin.errors import InputError, ParcubinError
 from parcubin.lower.interface import Llvm
+from parcubin.lower.libdevice import mentioned_in, needed_by
 from parcubin.model import CompilationOptions
 from parcubin.sources import Source, SourceKind
 from parcubin.split.llvm_ir import LlvmOutline, NotInPrintedFormError, outline_llvm_ir
 from parcubin.split.outline import Binding, Sharing, SymbolKind
 from parcubin.split.ptx import PtxOutline, outline_ptx
 from parcubin.workers.failures import as_compiler_error
-from parcubin.workers.jobs import PrintModule
+from parcubin.workers.jobs import PrintModule, ReadLibdevice
 from parcubin.workers.pool import JobFuture, JobGroup
 
 _TRIPLE = re.compile(r'^target triple = "([^"]*)"', re.M)
@@ -40,10 +42,12 @@ class Modules:
     Attributes:
         all: in an order that does not depend on that of the inputs.
         failures: an error for each source that cannot be read.
+        libdevice: what they call of it; None when they call nothing, or there is none.
     """
 
     all: tuple[Module, ...]
     failures: tuple[ParcubinError, ...]
+    libdevice: LlvmOutline | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,15 +76,20 @@ class Modules:
         return (f"{what[0].upper()}{what[1:]} concern LLVM IR; {', '.join(names)} is PTX and keeps what it has.",)
 
 
-def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug_info: bool) -> Modules:
+def read_modules(
+    sources: Sequence[Source], pool: JobGroup, llvm: Llvm, libdevice: Path | None, *, debug_info: bool
+) -> Modules:
     """Takes all sources apart. LLVM IR that is not in printed form is parsed and printed by the workers.
 
     Args:
         sources: the inputs.
         pool: the workers.
         llvm: what parses and prints there.
+        libdevice: `libdevice.10.bc`; None when it was not found.
         debug_info: whether the modules will be compiled with full debug info.
     """
+    mentioned = frozenset[str]().union(*(mentioned_in(s.data) for s in sources if s.kind is SourceKind.LLVM_TEXT))
+    functions = pool.submit(ReadLibdevice(libdevice, mentioned, llvm)) if libdevice and mentioned else None
     outlines: dict[int, LlvmOutline | PtxOutline] = {}
     printed: dict[int, JobFuture[str]] = {}
     failures: list[ParcubinError] = []
@@ -109,7 +118,14 @@ def read_modules(sources: Sequence[Source], pool: JobGroup, llvm: Llvm, *, debug
             failures.append(as_compiler_error(error, sources[number].name))
     # In an order that does not depend on the order of the inputs, because it reaches the output.
     modules = sorted((Module(sources[n], outline) for n, outline in outlines.items()), key=_first_definition)
-    return Modules(tuple(_with_unique_host_variables(modules)), tuple(failures))
+    needed = frozenset[str]().union(*(needed_by(m.outline) for m in modules if isinstance(m.outline, LlvmOutline)))
+    if libdevice and needed - mentioned:  # by bitcode, whose text was not known
+        functions = pool.submit(ReadLibdevice(libdevice, needed, llvm))
+    return Modules(
+        tuple(_with_unique_host_variables(modules)),
+        tuple(failures),
+        outline_llvm_ir(functions.result(), "libdevice") if functions and needed else None,
+    )
 
 
 def _first_definition(module: Module) -> tuple[str, bytes]:

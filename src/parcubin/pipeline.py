@@ -14,6 +14,7 @@ from parcubin.errors import (
     InputError,
     InternalCompilerError,
     LinkCheckError,
+    NotInPartsError,
     OutOfMemoryError,
     ParcubinError,
     SeveralInputsError,
@@ -41,6 +42,7 @@ from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_info
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
 from parcubin.sources import Input, LoadedInput, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
+from parcubin.split.worth import FIRST_WHOLE_PROGRAM_LINK, why_not_in_parts
 from parcubin.toolchain.locate import find
 from parcubin.workers.failures import as_compiler_error
 from parcubin.workers.jobs import (
@@ -76,6 +78,7 @@ class Build:
     keep: Path | None = None
     timeout: float | None = None
     total_timeout: float | None = None
+    in_parts_only: bool = False
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
     pool: JobGroup = field(init=False)
@@ -85,6 +88,10 @@ class Build:
 
     def run(self, output: Emit) -> Program:
         start = time.monotonic()
+        if self.in_parts_only and output == "cubin" and self.compiler.target.number < FIRST_WHOLE_PROGRAM_LINK:
+            raise NotInPartsError(
+                f"For {self.compiler.target}, linked code calls helper routines, which costs registers."
+            )
         group = self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
         self.pool = self.compiler._cached(group, selection)
@@ -93,7 +100,7 @@ class Build:
         modules = self.modules or self._read()
         ptx_version, self.llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
-        settings = self._settings(form, provider, ptx_version)
+        settings = self._settings(form, provider, ptx_version, modules)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
@@ -120,7 +127,7 @@ class Build:
         modules = self._read()
         ptx_version, _ = pool.submit(AskVersions(None, self.compiler._llvm)).result()
         plan = plan_shards([m.outline for m in modules.all], _PLAN_KIND[output])
-        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version))
+        jobs = shard_jobs(plan, modules.all, self._settings(output, None, ptx_version, modules))
         lowerings = {j.job: j.job.source for j in jobs if isinstance(j.job.source, Lowering)}
         printed = {job: pool.submit(PrintShard(job.name, source)) for job, source in lowerings.items()}
         return tuple(
@@ -135,16 +142,19 @@ class Build:
             for j in jobs
         )
 
-    def _settings(self, output: Emit, provider: CompilationProvider | None, ptx_version: int) -> ShardSettings:
+    def _settings(
+        self, output: Emit, provider: CompilationProvider | None, ptx_version: int, modules: Modules
+    ) -> ShardSettings:
         return ShardSettings(
             target=self.compiler.target,
             options=self.options,
             llvm=self.compiler._llvm,
             provider=provider,
             ptx_version=ptx_version,
-            libdevice=self.compiler._libdevice,
+            libdevice=modules.libdevice,
             output="assembly" if _PLAN_KIND[output] == "bundle" else "module",
             relocatable=output == "relocatable",
+            extensible_only=self.in_parts_only and output == "cubin",
             lowered=self.lowered,
         )
 
@@ -156,7 +166,13 @@ class Build:
                 sources.append(read_source(source, number))
             except ParcubinError as error:
                 failures.append(error)
-        modules = read_modules(sources, self.pool, self.compiler._llvm, debug_info=self.options.debug_info)
+        modules = read_modules(
+            sources,
+            self.pool,
+            self.compiler._llvm,
+            self.compiler._libdevice,
+            debug_info=self.options.debug_info,
+        )
         modules = replace(modules, failures=(*failures, *modules.failures))
         self._give_up_unless_keep_going(modules.failures)
         if not modules.all:
@@ -179,7 +195,16 @@ class Build:
         once: frozenset[str] = frozenset()
         halved: frozenset[tuple[str, ...]] = frozenset()
         while True:
-            plan = plan_shards([m.outline for m in modules.all], kind, split=self.split, once=once, halved=halved)
+            plan = plan_shards(
+                [m.outline for m in modules.all],
+                kind,
+                split=self.split,
+                once=once,
+                halved=halved,
+                constants_together=settings.extensible_only,
+            )
+            if self.in_parts_only and (reason := why_not_in_parts(plan, kind)):
+                raise NotInPartsError(f"The program is not compiled in parts: {reason}.")
             if no_linker and len(plan.shards) > 1:
                 raise no_linker
             jobs = self._jobs(modules, plan, settings, failed)
@@ -207,6 +232,7 @@ class Build:
                 jobs=tuple(j for j in jobs if j.job in done),
                 done={j.job: done[j.job] for j in jobs if j.job in done},
                 variables=plan.variables,
+                unsplit_reason=plan.unsplit_reason,
                 failures=(*modules.failures, *_with_one_for_late([error for _, error in failures])),
             )
 
@@ -359,7 +385,11 @@ class Build:
         of_inputs = (*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()
         if of_inputs:
             self.is_reproducible = False
-        self.output_warnings = warnings_of(output, results, link, selection)
+        whole = (f"The program is compiled whole: {shards.unsplit_reason}.",) if shards.unsplit_reason else ()
+        self.output_warnings = (*whole, *warnings_of(output, results, link, selection))
+        logs = (*shards.logs(), link.log if link else "") if self.options.keep_log else ()
+        if logs and logs[:-1] != tuple(result.log for result in results):  # messages name an input
+            self.is_reproducible = False
         report = Report(
             kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
             shards=len(shards.jobs),
@@ -381,7 +411,7 @@ class Build:
                 *self.output_warnings,
             ),
             failures=shards.failures,
-            log="".join([*(r.log for r in results), *([link.log] if link else [])]) if self.options.keep_log else "",
+            logs=logs,
         )
         return Program(
             target=self.compiler.target,
@@ -418,7 +448,11 @@ class _Shards:
     jobs: tuple[ShardJob, ...]
     done: dict[CompileShard, ShardResult]
     variables: frozenset[str]
+    unsplit_reason: str | None
     failures: tuple[ParcubinError, ...]
+
+    def logs(self) -> Iterator[str]:
+        return (shard.located_log(self.done[shard.job].log) for shard in self.jobs)
 
     def with_ptx(self) -> Iterator[tuple[Ptx, ShardResult]]:
         for shard in self.jobs:

@@ -35,7 +35,7 @@ class Report:
         helper_calls: of a linked CUBIN: by kernel, the helper routines of ptxas that it calls. Before sm_90, the call
             costs it registers, which it does not in a bundle.
         failures: what was left out, with `keep_going`.
-        log: with `keep_log`, everything that the compilers printed, shard after shard.
+        logs: with `keep_log`, everything that the compilers printed: a text for each shard, and last the linker's.
     """
 
     kernels: int
@@ -51,7 +51,12 @@ class Report:
     warnings: tuple[str, ...]
     helper_calls: Mapping[str, tuple[str, ...]]
     failures: tuple[ParcubinError, ...]
-    log: str = field(default="", repr=False)
+    logs: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def log(self) -> str:
+        """All of `logs`."""
+        return "".join(self.logs)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import ParcubinError, PtxSyntaxError
 from parcubin.lower.interface import Llvm
+from parcubin.lower.libdevice import part_of_libdevice
 from parcubin.model import CompilationOptions, Ptx, Target
 from parcubin.modules import Module
 from parcubin.providers.interface import CompilationProvider
@@ -19,6 +20,8 @@ from parcubin.split.plan import Plan, Shard, ShardPart
 from parcubin.split.ptx import PtxOutline
 from parcubin.split.ptx_shard import PtxPart, PtxShard
 from parcubin.workers.jobs import CompileShard, Lowering, ShardResult
+
+_PLACE = re.compile(r"^ptxas [^\n]+?, line (\d+);", re.M)
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,19 @@ class ShardJob:
         assert not isinstance(source, Lowering)
         return Ptx(source.text, source.name)
 
+    def located_log(self, log: str) -> str:
+        """The compiler's log, with name and line of the input in messages that have the shard's."""
+        if not isinstance(self.job.source, PtxShard) or not _PLACE.search(log):
+            return log
+        origins = self.job.source.rendered().origins
+
+        def place(match: re.Match[str]) -> str:
+            line = int(match[1])
+            origin = next((o for o in reversed(origins) if o.shard_line <= line), None)
+            return match[0] if origin is None else f"ptxas {origin.input_name}, line {origin.line_of(line)};"
+
+        return _PLACE.sub(place, log)
+
     def located(self, error: ParcubinError) -> ParcubinError:
         """An error of the job, with the line of the input in place of the shard's."""
         source = self.job.source
@@ -59,7 +75,7 @@ class ShardJob:
         if origin is None:
             return error
         located = copy(error)
-        located.line = origin.line + line - origin.shard_line
+        located.line = origin.line_of(line)
         located.message = error.message.replace(f"line {line}", f"line {located.line} of {origin.input_name}")
         return located
 
@@ -73,9 +89,10 @@ class ShardSettings:
     llvm: Llvm
     provider: CompilationProvider | None
     ptx_version: int
-    libdevice: Path | None
+    libdevice: LlvmOutline | None = field(repr=False)
     output: Literal["assembly", "module"]
     relocatable: bool
+    extensible_only: bool
     lowered: Mapping[Lowering, Ptx] = field(repr=False)
 
 
@@ -101,6 +118,7 @@ def _shard_job(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sh
         provider=settings.provider,
         output=settings.output,
         must_be_plain="functions stay callable" if settings.relocatable or shard.exports else None,
+        extensible_only=settings.extensible_only,
     )
     return ShardJob(job, shard.kernels, shard.cost, shard.constants, shard.defines_constants, shard.pointers)
 
@@ -125,7 +143,7 @@ def _lowering(shard: Shard, plan: Plan, modules: Sequence[Module], settings: Sha
         options=settings.options,
         ptx_version=settings.ptx_version,
         keep=frozenset((*shard.kernels, *shard.exports)),
-        libdevice=settings.libdevice,
+        libdevice=part_of_libdevice(parts, settings.libdevice),
     )
 
 

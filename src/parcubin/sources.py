@@ -6,6 +6,7 @@ import io
 import os
 import re
 import stat
+import zlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from os import PathLike
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 MAX_INPUT_BYTES = 4 << 30
 """Inputs above this size, unpacked, are refused."""
 
+_PART = 1 << 20
 _BITCODE_MAGICS = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _GZIP_MAGIC, _XZ_MAGIC = b"\x1f\x8b", b"\xfd7zXZ\x00"
 _ELF_MAGIC, _FATBIN_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
@@ -38,6 +40,7 @@ _LLVM_START = re.compile(
 )
 
 
+_BLANK_OR_COMMENT = re.compile(r"\s+|;[^\n]*|//[^\n]*|/\*.*?\*/", re.S)
 _CONTENT = re.compile(rb"[^\0 \t\r\n]")
 
 
@@ -153,14 +156,16 @@ def _unpacked(name: str, data: bytes) -> bytes:
     try:
         with opener(io.BytesIO(data)) as file:
             return _read(name, file)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"Cannot unpack {name}: {error}.", input_name=name) from None
 
 
 def _read(name: str, file: BinaryIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
-    data = file.read(MAX_INPUT_BYTES + 1)
-    _check_size(name, len(data))
-    return data
+    data = bytearray()
+    while part := file.read(_PART):  # memory for what is asked for is taken at once
+        data += part
+        _check_size(name, len(data))
+    return bytes(data)
 
 
 def _check_size(name: str, size: int) -> None:
@@ -192,6 +197,6 @@ def _kind(name: str, data: bytes) -> SourceKind:
 def _without_comments(text: str) -> str:
     """The text from its first line on that is neither blank nor a comment of LLVM IR or PTX."""
     position = 0
-    while match := re.compile(r"\s+|;[^\n]*|//[^\n]*|/\*.*?\*/", re.S).match(text, position):
+    while match := _BLANK_OR_COMMENT.match(text, position):
         position = match.end()
     return text[position:]

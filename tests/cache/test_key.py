@@ -17,6 +17,7 @@ from parcubin.cache.key import (
     LOWERING_OPTIONS,
     REPORT_OPTIONS,
     Toolchain,
+    libdevice_key,
     link_key,
     lowering_key,
     module_key,
@@ -40,7 +41,7 @@ from parcubin.model import (
 from parcubin.providers.selection import select
 from parcubin.providers.subprocess import SubprocessProvider
 from parcubin.toolchain.version import Tool, Version
-from parcubin.workers.jobs import CompileShard, LinkShards, Lowering, PrintModule
+from parcubin.workers.jobs import CompileShard, LinkShards, Lowering, PrintModule, ReadLibdevice
 from tests.pipeline.samples import kernel, module
 
 TOOLS = Toolchain("llvm", "provider")
@@ -59,6 +60,7 @@ OTHER_OPTIONS: dict[str, Any] = {
     "keep_log": True,
     "inlining_threshold": 7,
     "flush_to_zero": True,
+    "ptxas_options": ("--allow-expensive-optimizations", "true"),
 }
 
 
@@ -169,7 +171,7 @@ OTHERS: list[tuple[Callable[..., Any], Callable[[Any], str], dict[str, Any]]] = 
             "options": [replace(DEFAULT, opt_level=1)],
             "ptx_version": [87],
             "keep": [frozenset({"k"})],
-            "libdevice": None,
+            "libdevice": [LlvmIr(module(kernel("sin"))), LlvmIr(module(kernel("cos")))],
         },
     ),
     (
@@ -185,6 +187,7 @@ OTHERS: list[tuple[Callable[..., Any], Callable[[Any], str], dict[str, Any]]] = 
             "must_be_plain": ["a reason", "another"],
             "sole_constants": [True],
             "other_pointers": [True],
+            "extensible_only": [True],
         },
     ),
     (
@@ -220,6 +223,7 @@ OTHERS: list[tuple[Callable[..., Any], Callable[[Any], str], dict[str, Any]]] = 
             "options": [replace(DEFAULT, **{name: value}) for name, value in OTHER_OPTIONS.items()],
             "output": ["bundle", "relocatable", "ptx"],
             "split": [False],
+            "in_parts_only": [True],
         },
     ),
 ]
@@ -260,14 +264,12 @@ def test_where_a_tool_lies_is_not_in_the_key(tmp_path: Path) -> None:
     assert file_fingerprint(tmp_path / "a") == file_fingerprint(tmp_path / "b")
 
 
-def test_libdevice_is_in_the_key_of_what_uses_it(tmp_path: Path) -> None:
-    user = module(kernel("k", "  %x = call float @__nv_sinf(float 1.0)\n"), "declare float @__nv_sinf(float)\n")
+def test_the_content_of_libdevice_is_in_the_key(tmp_path: Path) -> None:
     found = set()
-    for content in (b"one", b"two"):
-        (tmp_path / content.decode()).write_bytes(content)
-        library = tmp_path / content.decode()
-        found.add(lowering_key(lowering(parts=(LlvmIr(user),), libdevice=library), TOOLS))
-        found.add(lowering_key(lowering(libdevice=library), TOOLS))
+    for content, name in ((b"one", "sin"), (b"two", "sin"), (b"one", "cos")):
+        (tmp_path / "libdevice").write_bytes(content)
+        job = ReadLibdevice(tmp_path / "libdevice", frozenset({name}), LlvmliteLlvm())
+        found.add(libdevice_key(job, TOOLS))
     assert len(found) == 3
 
 
@@ -327,6 +329,7 @@ def test_comments_of_ptx_count_where_ptxas_keeps_the_text() -> None:
     assert ptx_hash(one, DEFAULT) != ptx_hash(other, DEFAULT)
     one, other = (PTX.replace("ret;", f"ret; // {word}\n/* {word} */") for word in ("one", "other"))
     assert ptx_hash(one, DEFAULT) == ptx_hash(other, DEFAULT)
+    assert ptx_hash(one, DEFAULT) != ptx_hash(one.replace("/*", "\n/*"), DEFAULT)  # messages name lines
     strings = [PTX.replace("ret;", f'.pragma "{text}"; ret;') for text in ("a//b", "a//c", "a/*b*/", "a/*c*/")]
     assert len({ptx_hash(text, DEFAULT) for text in strings}) == 4
 

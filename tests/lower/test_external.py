@@ -4,17 +4,14 @@ test_llvm.py."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cuda.pathfinder import find_bitcode_lib
 
 import parcubin
 from parcubin.errors import (
@@ -25,8 +22,6 @@ from parcubin.errors import (
     ToolchainError,
 )
 from parcubin.lower.external import ExternalLlvm
-from parcubin.lower.lowering import lower
-from parcubin.model import CompilationOptions, Target
 from tests.lower.llvm_stand_ins import install, write_script
 from tests.pipeline.samples import HEADER, kernel, module
 
@@ -148,35 +143,6 @@ def test_without_llvm_link_what_needs_it_is_an_error(external_llvm: ExternalLlvm
     with pytest.raises(ToolchainError, match="has no llvm-link, and k is linked of input 1, libdevice") as caught:
         compiled(folder, text)
     assert caught.value.exit_status == 3
-
-
-def test_libdevice_is_read_once(external_llvm: ExternalLlvm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    libdevice = tmp_path / "libdevice.10.bc"
-    shutil.copy(find_bitcode_lib("device"), libdevice)
-    reads: list[str] = []
-    print_module = ExternalLlvm.print_module
-
-    def counted(self: ExternalLlvm, source: bytes, name: str) -> str:
-        reads.append(name)
-        return print_module(self, source, name)
-
-    monkeypatch.setattr(ExternalLlvm, "print_module", counted)
-    for function in ("sinf", "cosf"):
-        text = module(
-            f"declare float @__nv_{function}(float)\n",
-            kernel("k", f"  %x = call float @__nv_{function}(float 1.0)\n  store float %x, ptr %p\n"),
-        )
-        lower(
-            replace(external_llvm),  # an equal one, as a worker gets with every job
-            [("k", text)],
-            target=Target("sm_80"),
-            options=CompilationOptions(),
-            ptx_version=80,
-            keep={"k"},
-            libdevice=libdevice,
-            name="k",
-        )
-    assert reads == [str(libdevice)]
 
 
 def test_what_only_the_external_llvm_reads_is_split_and_lowered(external_llvm: ExternalLlvm, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cuda.pathfinder import find_bitcode_lib
 import parcubin
 from parcubin.errors import InputError, InternalCompilerError, TargetUnsupportedError, UnresolvedSymbolError
 from parcubin.lower.interface import Llvm
+from parcubin.lower.libdevice import libdevice_functions, mentioned_in
 from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.lower.lowering import lower
 from parcubin.lower.targets import FIRST_PTX_VERSIONS, LATEST_PTX_VERSION
@@ -56,7 +57,9 @@ def ptx(
         options=options or CompilationOptions(),
         ptx_version=ptx_version,
         keep=frozenset(keep.split()),
-        libdevice=libdevice,
+        libdevice=libdevice_functions(libdevice, mentioned_in("".join(texts).encode()), lowering)
+        if libdevice
+        else None,
         name="the shard",
     ).ptx
 

@@ -56,6 +56,19 @@ def test_order_of_places(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert find_all("ptxas", explicit=system) == [FoundFile(system, "given explicitly")]
 
 
+def test_parcubin_ptxas_is_not_ptxas(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    front = Path(put(bare_machine / "front/ptxas", executable=True))
+    front.write_text("#!/usr/bin/python3\nfrom parcubin.ptxas.main import main\n\nmain()\n")
+    real = put(bare_machine / "path/ptxas", executable=True)
+    monkeypatch.setenv("PATH", f"{front.parent}:{bare_machine / 'path'}")
+    monkeypatch.setenv("CUDA_HOME", str(bare_machine))
+    (bare_machine / "bin").mkdir()
+    (bare_machine / "bin/ptxas").symlink_to(front)
+    assert find_all("ptxas") == [FoundFile(real, "PATH")]
+    with pytest.raises(ToolchainError, match="parcubin-ptxas itself"):
+        find("ptxas", str(front))
+
+
 def test_newest_wheel_first(bare_machine: Path) -> None:
     twelve = put(bare_machine / "site/nvidia/nvjitlink/lib/libnvJitLink.so.12")
     thirteen = put(bare_machine / "site/nvidia/cu13/lib/libnvJitLink.so.13")

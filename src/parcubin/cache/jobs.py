@@ -15,6 +15,7 @@ from parcubin.cache.key import (
     Key,
     Toolchain,
     key_of,
+    libdevice_key,
     link_key,
     lowering_key,
     module_key,
@@ -36,7 +37,15 @@ from parcubin.cache.results import (
 )
 from parcubin.inspect.ptx import PtxSummary
 from parcubin.model import Ptx
-from parcubin.workers.jobs import AskVersions, CompileShard, LinkShards, Lowering, PrintModule, ShardResult
+from parcubin.workers.jobs import (
+    AskVersions,
+    CompileShard,
+    LinkShards,
+    Lowering,
+    PrintModule,
+    ReadLibdevice,
+    ShardResult,
+)
 from parcubin.workers.pool import JobFuture, JobGroup
 from parcubin.workers.process import Job
 
@@ -191,6 +200,8 @@ class CachedJobGroup(JobGroup):
             return self._plain(job, link_key(job, toolchain), entry_of_link, read_link)
         if isinstance(job, PrintModule):
             return self._plain(job, printing_key(job, toolchain), entry_of_text, read_text)
+        if isinstance(job, ReadLibdevice):
+            return self._plain(job, libdevice_key(job, toolchain), entry_of_text, read_text)
         if isinstance(job, AskVersions):
             places = [str(path) for path in job.llvm.files()]  # what it calls itself may hold them
             key = key_of("versions", {"llvm": toolchain.llvm, "provider": toolchain.provider, "places": places})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parcubin.lower.interface import Llvm
     from parcubin.providers.interface import CompilationProvider
     from parcubin.toolchain.version import Tool
-    from parcubin.workers.jobs import CompileShard, LinkShards, Lowering, PrintModule
+    from parcubin.workers.jobs import CompileShard, LinkShards, Lowering, PrintModule, ReadLibdevice
 
 FORMAT = 1
 """Of entries and keys. Another number finds nothing of what was kept before."""
@@ -32,7 +32,7 @@ LOWERING_OPTIONS = frozenset({"opt_level", "llvm_opt_level", "debug_info", "inli
 """Options that reach LLVM."""
 
 ASSEMBLING_OPTIONS = frozenset(
-    {"opt_level", "fast_compile", "line_info", "debug_info", "max_registers", "fail_on_spill"}
+    {"opt_level", "fast_compile", "line_info", "debug_info", "max_registers", "fail_on_spill", "ptxas_options"}
 )
 """Options that reach the compiler of the PTX and the linker."""
 
@@ -95,7 +95,7 @@ class Toolchain:
 def lowering_key(lowering: Lowering, toolchain: Toolchain) -> Key:
     """Of a shard's PTX. Not in it: the names of its modules, and their comments."""
     texts = [text_without_comments(part.text) for part in lowering.parts]
-    libdevice = lowering.libdevice if any("__nv_" in text for text in texts) else None
+    libdevice = lowering.libdevice
     facts: dict[str, Callable[[], Any]] = {
         "llvm": lambda: toolchain.llvm,
         "parts": lambda: [content_hash(text) for text in texts],
@@ -103,7 +103,7 @@ def lowering_key(lowering: Lowering, toolchain: Toolchain) -> Key:
         "options": lambda: options_of(lowering.options, LOWERING_OPTIONS),
         "ptx_version": lambda: lowering.ptx_version,
         "keep": lambda: sorted(lowering.keep),
-        "libdevice": lambda: fingerprints([libdevice]) if libdevice else None,
+        "libdevice": lambda: content_hash(text_without_comments(libdevice.text)) if libdevice else None,
     }
     return key_of("ptx", _facts_of(lowering, facts))
 
@@ -126,6 +126,7 @@ def module_key(job: CompileShard, ptx: str, toolchain: Toolchain) -> Key:
         "must_be_plain": lambda: job.must_be_plain,
         "sole_constants": lambda: job.sole_constants,
         "other_pointers": lambda: job.other_pointers,
+        "extensible_only": lambda: job.extensible_only,
     }
     return key_of("module", _facts_of(job, facts))
 
@@ -152,6 +153,16 @@ def printing_key(job: PrintModule, toolchain: Toolchain) -> Key:
         "llvm": lambda: toolchain.llvm,
     }
     return key_of("printed", _facts_of(job, facts))
+
+
+def libdevice_key(job: ReadLibdevice, toolchain: Toolchain) -> Key:
+    """Of functions of libdevice as text."""
+    facts: dict[str, Callable[[], Any]] = {
+        "path": lambda: fingerprints([job.path]),
+        "names": lambda: sorted(job.names),
+        "llvm": lambda: toolchain.llvm,
+    }
+    return key_of("libdevice", _facts_of(job, facts))
 
 
 def _facts_of(job: Any, facts: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
@@ -196,7 +207,8 @@ def text_without_comments(text: str) -> str:
 
 
 def ptx_hash(text: str, options: CompilationOptions) -> str:
-    """What stands for PTX in a key. Where line tables are kept, ptxas keeps the text, too, and comments count."""
+    """What stands for PTX in a key. Lines count, because messages name them; and where line tables are kept, ptxas keeps
+    the text, too, and comments count."""
     if not (options.line_info or options.debug_info or _PTX_LINES.search(text)):
-        text = _PTX_STRING_OR_COMMENT.sub(lambda match: match[1] or " ", text)
+        text = _PTX_STRING_OR_COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)
     return content_hash(text)

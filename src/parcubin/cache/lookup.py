@@ -41,6 +41,7 @@ class ProgramLookup:
         output: Emit,
         *,
         split: bool,
+        in_parts_only: bool,
     ) -> None:
         self._start = time.monotonic()
         self._compiler = compiler
@@ -53,7 +54,7 @@ class ProgramLookup:
         contents = tuple(source.data for source in self.inputs if isinstance(source, LoadedInput))
         self._request = None
         if len(contents) == len(self.inputs):
-            self._request = Request(contents, compiler.target, options, output, split)
+            self._request = Request(contents, compiler.target, options, output, split, in_parts_only)
         self.is_known = self._request is not None and cache.get(self._request.key, lambda _: True) is not None
 
     def program(self) -> Program | None:
@@ -108,7 +109,7 @@ class ProgramLookup:
                 *kept.warnings,
             ),
             failures=(),
-            log=kept.log,
+            logs=kept.logs,
         )
         image = kept.image
         if image is None and self._output not in ("ptx", "bundle"):

@@ -25,7 +25,7 @@ class KeptProgram:
         llvm: what LLVM calls itself.
         helper_calls: as in the report.
         warnings: what there is to know of the output.
-        log: everything that the compilers printed, where it was asked for.
+        logs: as in the report.
     """
 
     kernels: tuple[KernelInfo, ...]
@@ -38,7 +38,7 @@ class KeptProgram:
     llvm: str
     helper_calls: Mapping[str, tuple[str, ...]]
     warnings: tuple[str, ...]
-    log: str
+    logs: tuple[str, ...]
 
     @classmethod
     def of(cls, program: Program, *, llvm: str, warnings: Sequence[str]) -> KeptProgram:
@@ -56,13 +56,14 @@ class KeptProgram:
             llvm=llvm,
             helper_calls=report.helper_calls,
             warnings=tuple(warnings),
-            log=report.log,
+            logs=report.logs,
         )
 
     def entry(self) -> Entry:
         facts = {
             "kernels": [astuple(kernel) for kernel in self.kernels],
             "variables": [astuple(variable) for variable in self.variables],
+            "logs": len(self.logs),
             "assemblies": len(self.assemblies),
             "ptx": [ptx.name for ptx in self.ptx],
             "image": self.image is not None,
@@ -72,7 +73,7 @@ class KeptProgram:
             "helper_calls": self.helper_calls,
             "warnings": self.warnings,
         }
-        blobs = [self.log.encode("utf-8", "surrogateescape")]
+        blobs = [log.encode("utf-8", "surrogateescape") for log in self.logs]
         for assembly in self.assemblies:
             blobs += [assembly.cubin, assembly.log.encode("utf-8", "surrogateescape")]
         blobs += [ptx.text.encode("utf-8", "surrogateescape") for ptx in self.ptx]
@@ -88,7 +89,7 @@ class KeptProgram:
             ValueError, KeyError, TypeError: it is something else.
         """
         facts, blobs = entry.facts, iter(entry.blobs)
-        log = _text(next(blobs))
+        logs = tuple(_text(next(blobs)) for _ in range(facts["logs"]))
         kept = cls(
             kernels=tuple(KernelInfo(*values) for values in facts["kernels"]),
             variables=tuple(VariableInfo(*values) for values in facts["variables"]),
@@ -100,7 +101,7 @@ class KeptProgram:
             llvm=facts["llvm"],
             helper_calls={kernel: tuple(calls) for kernel, calls in facts["helper_calls"].items()},
             warnings=tuple(facts["warnings"]),
-            log=log,
+            logs=logs,
         )
         if next(blobs, None) is not None:
             raise ValueError("an entry does not say what it should")

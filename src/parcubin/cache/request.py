@@ -24,6 +24,7 @@ class Request:
         options: all of them, since the report counts as well.
         output: what is asked for.
         split: whether it may be made of shards.
+        in_parts_only: whether it has to be, and how; see `Compiler.compile`.
     """
 
     inputs: tuple[bytes, ...]
@@ -31,6 +32,7 @@ class Request:
     options: CompilationOptions
     output: Emit
     split: bool
+    in_parts_only: bool = False
 
     @cached_property
     def key(self) -> Key:
@@ -62,4 +64,5 @@ class Request:
             "options": {field.name: getattr(self.options, field.name) for field in fields(self.options)},
             "output": self.output,
             "split": self.split,
+            "in_parts_only": self.in_parts_only,
         }

@@ -62,6 +62,10 @@ def compile_command(
             metavar="DIR", help="Keep every shard's PTX, module and log, and the source of shards that fail, in DIR."
         ),
     ] = None,
+    depfile: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Write what the output was made of to FILE, in make's format."),
+    ] = None,
     driver: Annotated[
         str | None,
         Option(metavar="RELEASE", help="Make what a driver of this CUDA release can load, such as 12.4."),
@@ -115,6 +119,7 @@ def compile_command(
             flush_to_zero=flush_to_zero,
         )
 
+        from parcubin.cli.depfile import dependencies, write_depfile
         from parcubin.compiler import Compiler
         from parcubin.report.progress import show_progress
 
@@ -144,6 +149,8 @@ def compile_command(
                 total_timeout=total_timeout,
             )
             program.write(path)
+            if depfile is not None:
+                write_depfile(depfile, output, dependencies(inputs, compiler, emit))
 
         report = program.report
         if not quiet:

@@ -69,10 +69,15 @@ def run(arguments: Sequence[str]) -> None:
 def main() -> None:
     """The `parcubin` executable. SIGINT and SIGTERM unwind everything, so that workers, temporary files and tokens go,
     and end with status 130 and 143. Only the first counts: nothing interrupts the unwinding."""
+    unwind_on_signals()
+    run(sys.argv[1:])
+
+
+def unwind_on_signals() -> None:
+    """Makes SIGINT and SIGTERM a `SystemExit`, with status 130 and 143."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # a shell's background job is to ignore Ctrl-C
             signal.signal(number, _unwind)
-    run(sys.argv[1:])
 
 
 def _unwind(number: int, _: FrameType | None) -> None:

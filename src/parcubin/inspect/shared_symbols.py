@@ -6,6 +6,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Mapping
 
+from parcubin.errors import InputError
 from parcubin.inspect.cubin import section_places
 
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, type and binding, space, section, value, size
@@ -19,7 +20,11 @@ _LOCAL, _WEAK = 0, 2
 
 
 def with_alignments(cubin: bytes, alignments: Mapping[str, int]) -> bytes:
-    """The CUBIN with these alignments, in bytes, for dynamic shared memory, by name."""
+    """The CUBIN with these alignments, in bytes, for dynamic shared memory, by name.
+
+    Raises:
+        InputError: it is not a CUBIN, or damaged.
+    """
     changed = bytearray(cubin)
     for place, (offset, info, space, section, value, size), name in _shared_symbols(cubin):
         if not section and value < alignments.get(name, 0):
@@ -28,10 +33,14 @@ def with_alignments(cubin: bytes, alignments: Mapping[str, int]) -> bytes:
 
 
 def with_weak_static_memory(cubin: bytes) -> bytes:
-    """The CUBIN with all static shared memory weak, what was local under names of its own."""
+    """The CUBIN with all static shared memory weak, what was local under names of its own.
+
+    Raises:
+        InputError: it is not a CUBIN, or damaged.
+    """
     suffix = f"__{hashlib.sha256(cubin).hexdigest()[:12]}".encode()
     changed = bytearray(cubin)
-    names = bytearray(cubin[section_places(cubin)[".strtab"]])
+    names = bytearray(_tables(cubin)[1])
     found = False
     for place, (offset, info, space, section, value, size), name in _shared_symbols(cubin):
         if not section:
@@ -52,15 +61,28 @@ def has_static_memory(cubin: bytes) -> bool:
     )
 
 
+def _tables(cubin: bytes) -> tuple[int, bytes]:
+    """Where the table of symbols starts, and the table of their names.
+
+    Raises:
+        InputError: there are none.
+    """
+    places = section_places(cubin)
+    if ".strtab" not in places or ".symtab" not in places:
+        raise InputError("A relocatable CUBIN is damaged: it has no symbols.")
+    return places[".symtab"].start, cubin[places[".strtab"]]
+
+
 def _shared_symbols(cubin: bytes) -> Iterator[tuple[int, tuple[int, int, int, int, int, int], str]]:
     """Variables in shared memory: where the symbol is, its fields, its name."""
-    places = section_places(cubin)
-    names = cubin[places[".strtab"]]
-    start = places[".symtab"].start
-    for number, symbol in enumerate(_SYMBOL.iter_unpack(cubin[places[".symtab"]])):
+    start, names = _tables(cubin)
+    table = cubin[section_places(cubin)[".symtab"]]
+    for number, symbol in enumerate(_SYMBOL.iter_unpack(table[: len(table) // _SYMBOL.size * _SYMBOL.size])):
         if symbol[1] & 0xF == _CUDA_OBJECT and symbol[2] & _SPACES == _SHARED:
-            name = names[symbol[0] : names.index(b"\0", symbol[0])].decode()
-            yield start + _SYMBOL.size * number, symbol, name
+            end = names.find(b"\0", symbol[0])
+            if end < 0:
+                raise InputError("A relocatable CUBIN is damaged: the name of a symbol lies outside of its table.")
+            yield start + _SYMBOL.size * number, symbol, names[symbol[0] : end].decode(errors="replace")
 
 
 def _with_names(cubin: bytearray, names: bytes) -> bytes:

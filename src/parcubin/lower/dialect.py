@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     r"|\b(?P<type>half|bfloat|float|double)\b"
     r"|\bf0x(?P<bits>[0-9A-Fa-f]+)\b"
     r"|(?<![\w.])(?P<sign>[-+])(?:(?P<inf>inf)|(?P<qnan>qnan)|(?P<nan>s?nan)\(0x(?P<payload>[0-9A-Fa-f]+)\))"
-    r"|(?<![\w.])(?P<hex>[-+]?0x[0-9A-Fa-f]*\.?[0-9A-Fa-f]*p[-+]?\d+)"
+    r"|(?<![\w.])(?P<hex>[-+]?0x[0-9A-Fa-f]*+\.?[0-9A-Fa-f]*p[-+]?\d+)"
     r"|(?<![\w.])(?P<decimal>[-+]?\d+\.\d*(?:[eE][-+]?\d+)?)"
 )
 
@@ -80,6 +80,8 @@ _FORMATS = {
 }
 _DOUBLE = _FORMATS["double"]
 
+_MOST_DIGITS, _MOST_EXPONENT_DIGITS, _LARGEST_EXPONENT = 1200, 6, 1100
+
 
 def in_llvm_22(text: str) -> str:
     """The module with literals that LLVM 22 reads. What has no certain meaning, such as a literal whose type the line
@@ -118,12 +120,23 @@ def _bits(token: re.Match[str], form: _Format) -> int | None:
             return None
         return sign | form.infinity | payload | (form.quiet if token["nan"] == "nan" else 0)
     if token["hex"]:
-        return form.rounded(_hexadecimal(token["hex"]))
+        return form.rounded(_hexadecimal(token["hex"])) if _is_in_range(token["hex"], "p") else None
     if token["decimal"]:
+        if form is _DOUBLE or not _is_in_range(token["decimal"], "e"):
+            return None
         value = Fraction(token["decimal"].rstrip("."))
         bits = form.rounded(value)
-        return bits if form is not _DOUBLE and bits is not None and form.value(bits) != value else None
+        return bits if bits is not None and form.value(bits) != value else None
     return None
+
+
+def _is_in_range(literal: str, mark: str) -> bool:
+    """Whether a literal may be a finite number other than zero, and is not too long to find out. All the digits of a
+    double are 767."""
+    significand, _, exponent = literal.lower().partition(mark)
+    if len(significand) > _MOST_DIGITS or len(exponent) > _MOST_EXPONENT_DIGITS:
+        return False
+    return abs(int(exponent or "0")) <= _LARGEST_EXPONENT + 4 * len(significand)
 
 
 def _hexadecimal(literal: str) -> Fraction:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 from dataclasses import dataclass
-from pathlib import Path
 
 from parcubin.errors import InputError
 from parcubin.inspect.ptx import drop_debug_target
 from parcubin.lower.dynamic_shared_memory import with_largest_alignments
 from parcubin.lower.flush_to_zero import with_flush_to_zero
 from parcubin.lower.interface import Llvm, Texts
-from parcubin.lower.libdevice import libdevice_functions, needed_of_libdevice
+from parcubin.lower.libdevice import undefined_error, undefined_in
 from parcubin.lower.source_text import without_nul
 from parcubin.lower.visibility import in_order, make_internal, make_visible, shared_names
 from parcubin.model import CompilationOptions, Target
@@ -43,7 +42,7 @@ def lower(
     options: CompilationOptions,
     ptx_version: int,
     keep: Set[str],
-    libdevice: Path | None,
+    libdevice: str | None,
     name: str,
 ) -> LoweredShard:
     """Lowers a shard to PTX.
@@ -56,7 +55,8 @@ def lower(
         options: optimisation level, inlining threshold, flush-to-zero, debug info.
         ptx_version: PTX ISA version to emit, 90 for 9.0.
         keep: kernels and functions that stay visible; all others become internal, and so does shared memory.
-        libdevice: NVIDIA's device library; None when it was not found.
+        libdevice: a module with what the shard needs of NVIDIA's device library; None when it needs nothing, or there
+            is none.
         name: what messages call the shard.
 
     Raises:
@@ -84,7 +84,7 @@ def print_shard(
     options: CompilationOptions,
     ptx_version: int,
     keep: Set[str],
-    libdevice: Path | None,
+    libdevice: str | None,
     name: str,
 ) -> str:
     """The module that `lower` would optimise, as text. Arguments and errors are those of `lower`."""
@@ -93,13 +93,15 @@ def print_shard(
 
 
 def _prepared(
-    llvm: Llvm, parts: Texts, options: CompilationOptions, keep: Set[str], libdevice: Path | None, name: str
+    llvm: Llvm, parts: Texts, options: CompilationOptions, keep: Set[str], libdevice: str | None, name: str
 ) -> Texts:
     """The modules to link, in which only what is kept is visible."""
     aligned = with_largest_alignments([without_nul(text, part) for part, text in parts])
     texts = [(part, make_visible(text, keep)) for (part, _), text in zip(parts, aligned, strict=True)]
-    if needed := needed_of_libdevice(text for _, text in texts):
-        texts.append(("libdevice", libdevice_functions(libdevice, needed, name, llvm)))
+    if libdevice is not None:
+        texts.append(("libdevice", libdevice))
+    if undefined := undefined_in(text for _, text in texts):
+        raise undefined_error(undefined, name, found=libdevice is not None)
     if options.flush_to_zero:
         texts = [(part, with_flush_to_zero(text)) for part, text in texts]
     if shared_names([text for _, text in texts]) - keep:

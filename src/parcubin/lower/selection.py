@@ -12,6 +12,7 @@ from parcubin.errors import ToolchainError, UsageError
 from parcubin.lower.external import ExternalLlvm
 from parcubin.lower.interface import Llvm
 from parcubin.lower.llvmlite import LlvmliteLlvm
+from parcubin.lower.none import NoLlvm
 from parcubin.model import Target
 from parcubin.toolchain.decision import Decision
 from parcubin.toolchain.llvm_tools import OLDEST_VERSION, folders, tools_in
@@ -48,9 +49,9 @@ def select_llvm(
     """Chooses the LLVM that lowers. llvmlite is not loaded for that.
 
     Args:
-        requested: "llvmlite"; the folder of an LLVM's executables, or the one above their `bin`; or "auto", which
-            leaves it to the configuration, and that by default to what the machine has: an LLVM that is not older than
-            llvmlite's, knows the target and can link, else llvmlite.
+        requested: "llvmlite"; "none" for programs of PTX; the folder of an LLVM's executables, or the one above their
+            `bin`; or "auto", which leaves it to the configuration, and that by default to what the machine has: an LLVM
+            that is not older than llvmlite's, knows the target and can link, else llvmlite.
         target: what will be compiled for.
         configuration: what the user configured; read from its places by default.
         answers: what tools said before.
@@ -72,6 +73,8 @@ def select_llvm(
     llvm: Llvm
     if requested == "llvmlite":
         llvm, name = LlvmliteLlvm(), "llvmlite"
+    elif requested == "none":
+        llvm, name = NoLlvm(), "none"
     else:
         try:
             tools = tools_in(str(Path(requested).expanduser()), answers)

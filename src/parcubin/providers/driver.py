@@ -99,6 +99,11 @@ class DriverProvider:
             raise UnavailableError(
                 f"{self.driver} has no fast-compile levels. Add ptxas or nvJitLink, or leave the level out."
             )
+        if options.ptxas_options and any(isinstance(undeferred(i), Ptx) for i in inputs):
+            raise UnavailableError(
+                f"{self.driver} does not take options of ptxas ({' '.join(options.ptxas_options)}). Add ptxas or "
+                "nvJitLink, or leave them out."
+            )
         symbols = check_inputs(inputs)
         inputs = with_room(inputs, self.driver.cuda)
 

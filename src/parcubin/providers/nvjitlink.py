@@ -143,6 +143,7 @@ def _options(
         arguments.append("-g")
     elif any(isinstance(undeferred(i), Ptx) for i in inputs):  # modules may be another tool's
         arguments.append(f"-Xptxas={optimisation_option(tool, options)}")  # -O itself takes 0 and 3 only
+        arguments += [f"-Xptxas={option}" for option in options.ptxas_options]
     if options.line_info:
         arguments.append("-lineinfo")
     if options.max_registers is not None:

@@ -40,7 +40,7 @@ def ptxas_options(
         arguments += ["-maxrregcount", str(options.max_registers)]
     if function_registers is not None:
         arguments += ["--device-function-maxrregcount", str(function_registers)]
-    return arguments
+    return [*arguments, *options.ptxas_options]
 
 
 def optimisation_option(tool: Tool, options: CompilationOptions) -> str:

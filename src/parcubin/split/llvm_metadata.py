@@ -8,7 +8,10 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from parcubin.split.llvm_text import NAME, symbols_in
+from parcubin.split.llvm_text import NAME, NotInPrintedFormError, symbols_in
+
+_MOST_SYMBOLS = 5_000_000
+"""Symbols that all nodes together may reach."""
 
 _REFERENCE = re.compile(r'!\d+|"[^"]*"')
 _DEBUG_NODE = re.compile(r"(?:distinct )?!DI")
@@ -52,7 +55,11 @@ class Metadata:
     @cached_property
     def symbols(self) -> Mapping[str, frozenset[str]]:
         """For nodes that name symbols (`!callees`, `!associated`, annotations) or reach such nodes: the symbols. What
-        debug info names is not among them, since debug info is as good without."""
+        debug info names is not among them, since debug info is as good without.
+
+        Raises:
+            NotInPrintedFormError: they are too many.
+        """
         found: dict[str, set[str]] = {}
         for node, text in self.nodes.items():
             if "@" in text and not _DEBUG_NODE.match(text) and (names := symbols_in(text)):
@@ -62,14 +69,17 @@ class Metadata:
             for node in self.nodes:
                 for reference in self._references_of(node):
                     users[reference].append(node)
-            pending = list(found)
+            pending, left = list(found), _MOST_SYMBOLS
             while pending:
                 node = pending.pop()
                 for user in users[node]:
                     names_of_user = found.setdefault(user, set())
-                    if not names_of_user >= found[node]:
-                        names_of_user |= found[node]
+                    if new := found[node] - names_of_user:
+                        names_of_user |= new
                         pending.append(user)
+                        left -= len(new)
+                        if left < 0:
+                            raise NotInPrintedFormError("its metadata refers to too many symbols in too many ways")
         return {node: frozenset(names) for node, names in found.items()}
 
     def render(self, used: Set[str], held: Set[str]) -> list[str]:

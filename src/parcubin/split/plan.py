@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from parcubin.errors import DuplicateSymbolError
@@ -22,6 +22,9 @@ PlanKind = Literal["bundle", "link", "relocatable"]
 
 Node = tuple[int, str]
 """A symbol of one module of the program: the module's index and the symbol's name there."""
+
+_MOST_REACHED = 10_000_000
+"""Nodes that all roots together may reach for a program to be split, at 60 bytes each. `cub.ll` has 200,000."""
 
 _STRENGTH = {Binding.DISCARDABLE: 0, Binding.WEAK: 1, Binding.STRONG: 2}
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -75,12 +78,18 @@ class Plan:
         rename: for each module, the names of its variables that several shards share.
         variables: every variable that the host may name as C++ does.
         mergeable: variables of which every shard that refers to them has a definition, to be merged by the linker.
+        unsplit_reason: why the program is not split although it was to be; None when it is.
     """
 
     shards: tuple[Shard, ...]
     rename: tuple[Mapping[str, str], ...]
     variables: frozenset[str]
     mergeable: frozenset[str]
+    unsplit_reason: str | None = None
+
+
+class _TooManyReferencesError(Exception):
+    """What the roots reach is more than is looked at for each of them."""
 
 
 def plan_shards(
@@ -90,6 +99,7 @@ def plan_shards(
     split: bool = True,
     once: Set[str] = frozenset(),
     halved: Set[tuple[str, ...]] = frozenset(),
+    constants_together: bool = False,
 ) -> Plan:
     """Plans a program.
 
@@ -101,13 +111,37 @@ def plan_shards(
         once: names of mergeable variables that turned out to survive optimisation in several shards of a bundle, where
             nothing merges them: their users are planned into one shard.
         halved: kernels of shards that made a compiler fail internally: their kernels are planned into two shards each.
+        constants_together: one shard holds all kernels that use the constant bank, so that it can be extensible.
 
     Raises:
         DuplicateSymbolError: two modules define a symbol strongly.
     """
     graph = _Graph(outlines)
+    if split:
+        try:
+            return _plan(graph, kind, split=True, once=once, halved=halved, constants_together=constants_together)
+        except _TooManyReferencesError:
+            reason = "its kernels and variables refer to each other so much that it is not split"
+            graph.closures_left = None
+            whole = _plan(graph, kind, split=False, once=once, halved=halved, constants_together=constants_together)
+            return replace(whole, unsplit_reason=reason)
+    graph.closures_left = None
+    return _plan(graph, kind, split=False, once=once, halved=halved, constants_together=constants_together)
+
+
+def _plan(
+    graph: _Graph,
+    kind: PlanKind,
+    *,
+    split: bool,
+    once: Set[str],
+    halved: Set[tuple[str, ...]],
+    constants_together: bool,
+) -> Plan:
+    """Plans a program; see `plan_shards`."""
+    outlines = graph.outlines
     roots = _roots(graph, kind)
-    reached = {root: graph.closure([root]) for root in roots}
+    reached = {root: graph.closure([root]) for root in roots} if split else _reached_together(graph, roots)
     single = {node for node in range(len(graph.nodes)) if graph.is_single(node, kind, once)}
     users = _users(reached, single | graph.kernels)
     rootless = {m for m in graph.whole_modules if all(graph.nodes[root][0] != m for root in roots)}
@@ -116,6 +150,8 @@ def plan_shards(
     for dialect in {o.dialect for o in outlines}:
         spoken = [root for root in roots if graph.dialect(root) == dialect]
         sets.join(root for root in spoken if not graph.pointer_nodes.isdisjoint(reached[root]))
+        if constants_together:
+            sets.join(root for root in spoken if not graph.constants.isdisjoint(reached[root]))
         if not split or any(outlines[m].dialect == dialect for m in rootless):
             sets.join(spoken)
     for root in roots:
@@ -129,7 +165,8 @@ def plan_shards(
     if kind == "bundle":
         shared: set[int] = set()
     else:
-        shared = {node for node in single if users[node] and graph.can_stand_alone(node, single)}
+        bound = graph.bound(single)
+        shared = {node for node in single if users[node] and node not in bound}
 
     members: dict[str, list[Member]] = defaultdict(list)
     variables = set(shared)
@@ -179,9 +216,15 @@ def plan_shards(
 
 @dataclass
 class _Graph:
-    """The symbols of all modules, with references resolved across modules. A node is an index into its lists."""
+    """The symbols of all modules, with references resolved across modules. A node is an index into its lists.
+
+    Attributes:
+        outlines: the modules.
+        closures_left: how many nodes all closures together may still have; None for any number.
+    """
 
     outlines: Sequence[Outline]
+    closures_left: int | None = _MOST_REACHED
 
     def __post_init__(self) -> None:
         self.nodes: list[Node] = [(m, s) for m, o in enumerate(self.outlines) for s in o.symbols]
@@ -297,6 +340,10 @@ class _Graph:
                 reached.add(node)
                 if node not in stop:
                     pending.extend(self._successors[node])
+        if self.closures_left is not None:
+            self.closures_left -= len(reached)
+            if self.closures_left < 0:
+                raise _TooManyReferencesError
         return frozenset(reached)
 
     def member(self, roots: Sequence[int], reached: Mapping[int, frozenset[int]], shared: Set[int]) -> Member:
@@ -314,11 +361,25 @@ class _Graph:
         first = min(roots, key=lambda root: (self.symbol[root].kind is not SymbolKind.KERNEL, self.plain[root]))
         return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
 
-    def can_stand_alone(self, i: int, single: Set[int]) -> bool:
-        """Whether a link can refer to the variable from several shards, and to all that it points to: no functions, and
-        no variables that must be where their users are."""
-        reached = self.closure([i])
-        return self.pointer_nodes.isdisjoint(reached) and all(self.can_be_shared(node) for node in reached & single)
+    def bound(self, single: Set[int]) -> set[int]:
+        """The nodes that a link cannot refer to from several shards, because they reach functions by their addresses, or
+        variables that must be where their users are.
+
+        Args:
+            single: variables that one shard alone may define.
+        """
+        users: list[list[int]] = [[] for _ in self.nodes]
+        for node, successors in enumerate(self._successors):
+            for successor in successors:
+                users[successor].append(node)
+        pending = [*self.pointer_nodes, *(node for node in single if not self.can_be_shared(node))]
+        found: set[int] = set()
+        while pending:
+            node = pending.pop()
+            if node not in found:
+                found.add(node)
+                pending.extend(users[node])
+        return found
 
     def is_host_variable(self, i: int) -> bool:
         symbol = self.symbol[i]
@@ -457,6 +518,15 @@ def _give_constants_to_one_user(graph: _Graph, groups: Sequence[list[Member]], v
         return frozenset()
     home.append(graph.member(sorted(moved), {}, variables - moved))
     return moved
+
+
+def _reached_together(graph: _Graph, roots: Sequence[int]) -> dict[int, frozenset[int]]:
+    """What the roots of each dialect reach, which all are in one shard, for the first of them; the others alone."""
+    found = {root: frozenset((root,)) for root in roots}
+    spoken: dict[str, list[int]] = defaultdict(list)
+    for root in roots:
+        spoken[graph.dialect(root)].append(root)
+    return found | {together[0]: graph.closure(together) for together in spoken.values()}
 
 
 def _users(reached: Mapping[int, frozenset[int]], nodes: Set[int]) -> Mapping[int, list[int]]:

@@ -74,6 +74,10 @@ class PtxOrigin:
     input_name: str
     line: int
 
+    def line_of(self, shard_line: int) -> int:
+        """The module's line that a line of the statement in the shard was."""
+        return self.line + shard_line - self.shard_line
+
 
 @dataclass(frozen=True)
 class RenderedPtx:

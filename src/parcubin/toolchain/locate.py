@@ -9,9 +9,7 @@ cuda-pathfinder takes 0.12 s (our measurement) and it does not know libnvptxcomp
 from __future__ import annotations
 
 import os
-import platform
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from parcubin.errors import ToolchainError
+from parcubin.toolchain.own_front import is_own_front
 
 Component = Literal[
     "ptxas", "nvlink", "nvJitLink", "nvptxcompiler", "nvptxcompiler_static", "libdevice", "libcudadevrt"
@@ -48,13 +47,14 @@ class _Layout:
 
 
 def _library(name: str, wheel: str) -> _Layout:
-    lib_dirs = ("lib64", f"targets/{_TARGET}/lib", "lib", f"lib/{platform.machine()}-linux-gnu")
+    lib_dirs = ("lib64", f"targets/{_TARGET}/lib", "lib", f"lib/{_MACHINE}-linux-gnu")
     return _Layout(
         (f"nvidia/cu[0-9]*/lib/{name}", f"nvidia/{wheel}/lib/{name}"), tuple(f"{d}/{name}" for d in lib_dirs)
     )
 
 
-_TARGET = {"aarch64": "sbsa-linux"}.get(platform.machine(), f"{platform.machine()}-linux")
+_MACHINE = os.uname().machine
+_TARGET = {"aarch64": "sbsa-linux"}.get(_MACHINE, f"{_MACHINE}-linux")
 
 _LAYOUTS: dict[Component, _Layout] = {
     "ptxas": _Layout(("nvidia/cu[0-9]*/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas"), ("bin/ptxas",), executable=True),
@@ -86,6 +86,8 @@ def find_all(component: Component, explicit: str | None = None) -> list[FoundFil
     layout = _LAYOUTS[component]
     if explicit is not None:
         if not _usable(Path(explicit), layout):
+            if layout.executable and is_own_front(explicit):
+                raise ToolchainError(f"{explicit}, given as the path of {component}, is parcubin-ptxas itself.")
             kind = "an executable file" if layout.executable else "a file"
             raise ToolchainError(f"{explicit}, given as the path of {component}, is not {kind}.")
         return [FoundFile(str(Path(explicit).absolute()), "given explicitly")]
@@ -109,7 +111,9 @@ def find_libdevice(explicit: str | None = None) -> FoundFile | None:
 
 
 def _usable(path: Path, layout: _Layout) -> bool:
-    return path.is_file() and (not layout.executable or os.access(path, os.X_OK))
+    if not layout.executable:
+        return path.is_file()
+    return path.is_file() and os.access(path, os.X_OK) and not is_own_front(str(path))
 
 
 def _candidates(component: Component, layout: _Layout) -> Iterator[tuple[Path, str]]:
@@ -125,11 +129,12 @@ def _candidates(component: Component, layout: _Layout) -> Iterator[tuple[Path, s
         if root_name := os.environ.get(variable):
             for path in _glob(Path(root_name), layout.toolkit):
                 yield path, variable
-    if layout.executable and (on_path := shutil.which(component)):
-        yield Path(on_path), "PATH"
+    if layout.executable:
+        for path in _on_path(component):
+            yield path, "PATH"
     for tool in ("ptxas", "nvcc"):
-        if on_path := shutil.which(tool):
-            for path in _glob(Path(os.path.realpath(on_path)).parent.parent, layout.toolkit):
+        for executable in _on_path(tool):
+            for path in _glob(Path(os.path.realpath(executable)).parent.parent, layout.toolkit):
                 yield path, "PATH"
     if not layout.executable:
         for directory in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
@@ -139,6 +144,15 @@ def _candidates(component: Component, layout: _Layout) -> Iterator[tuple[Path, s
     for root in _system_roots():
         for path in _glob(root, layout.toolkit):
             yield path, str(root)
+
+
+def _on_path(tool: str) -> Iterator[Path]:
+    """The executable that a shell would start, or, in place of `parcubin-ptxas`, the next one."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = Path(folder, tool)
+        if path.is_file() and os.access(path, os.X_OK) and not is_own_front(str(path)):
+            yield path
+            return
 
 
 def _system_roots() -> list[Path]:

@@ -6,8 +6,10 @@ The forms were taken from real logs of 12.4, 12.9, 13.0 and 13.5; tests/toolchai
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, cast
 
 from parcubin.errors import (
@@ -74,7 +76,7 @@ class ResourceUsage:
 
 # nvJitLink marks some of its messages with @E@, @W@ and @O@.
 _DIAGNOSTIC = re.compile(
-    r"^(?:@[A-Z]@)?(?:(?:ptxas|nvlink)\s+)?(?:(?P<file>.+?), line (?P<line>\d+); )?"
+    r"^(?:@[A-Z]@)?(?:(?:ptxas|nvlink)\s+)?(?:(?P<file>.+?), line (?P<line>\d{1,9}); )?"
     r"(?P<severity>fatal|error|warning|info)\s*: +(?P<message>.*\S)",
     re.MULTILINE,
 )
@@ -83,8 +85,11 @@ _FUNCTION = re.compile(
 )
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for")
 _PROPERTIES = re.compile(r"^ptxas info\s*: Function properties for '?([^'\s]+)'?")
-_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"^ptxas info\s*: Used (\d+) registers(.*)")
+_NUMBER = r"(?<!\d)(\d{1,18})"
+_FRAME = re.compile(rf"{_NUMBER} bytes stack frame, {_NUMBER} bytes spill stores, {_NUMBER} bytes spill loads")
+_USED = re.compile(rf"^ptxas info\s*: Used {_NUMBER} registers(.*)")
+_SHARED = re.compile(rf"{_NUMBER} bytes smem")
+_BARRIERS = re.compile(rf"used {_NUMBER} barriers")
 
 
 def diagnostics(log: str) -> list[Diagnostic]:
@@ -110,10 +115,10 @@ def warnings(log: str, ptx: str = "") -> list[Diagnostic]:
         log: everything the tool said.
         ptx: what was compiled; tells the function where the log only tells a line.
     """
+    found = [d for d in diagnostics(log) if d.severity == "warning"]
+    functions = _Functions(ptx)
     return [
-        replace(d, function=_function_at(ptx, d.line)) if d.line is not None and d.function is None else d
-        for d in diagnostics(log)
-        if d.severity == "warning"
+        replace(d, function=functions.at(d.line)) if d.line is not None and d.function is None else d for d in found
     ]
 
 
@@ -134,8 +139,8 @@ def resource_usage(log: str) -> dict[str, ResourceUsage]:
                 usage[function], stack_bytes=stack, spill_store_bytes=stores, spill_load_bytes=loads
             )
         elif (match := _USED.match(line)) and kernel:
-            shared = re.search(r"(\d+) bytes smem", match[2])
-            barriers = re.search(r"used (\d+) barriers", match[2])
+            shared = _SHARED.search(match[2])
+            barriers = _BARRIERS.search(match[2])
             usage[kernel] = replace(
                 usage[kernel],
                 registers=int(match[1]),
@@ -165,11 +170,11 @@ def check_spills(log: str, input_name: str) -> None:
 
 def supported_ptx_version(log: str) -> int | None:
     """The newest PTX ISA version, from the message that refuses a newer one: 95 for 9.5."""
-    match = re.search(r"current version is '(\d+)\.(\d+)'", log)
+    match = re.search(r"current version is '(\d{1,3})\.(\d{1,3})'", log)
     return int(match[1]) * 10 + int(match[2]) if match else None
 
 
-_CALLS_TOO_LARGE_FUNCTION = re.compile(r"[Ee]ntry function '[^']*' with max regcount of (\d+) calls function")
+_CALLS_TOO_LARGE_FUNCTION = re.compile(r"[Ee]ntry function '[^']*' with max regcount of (\d{1,9}) calls function")
 
 
 def failure(log: str, *, tool: str, target: Target, input_name: str, ptx: str = "") -> ParcubinError:
@@ -316,16 +321,39 @@ def _subject(kernels: Sequence[str], input_name: str) -> str:
     return f"{', '.join(kernels)} in {input_name}" if kernels else input_name
 
 
-def _function_at(ptx: str, line: int) -> str | None:
-    """The last function that begins up to a line."""
-    found = _PTX_FUNCTION.findall("".join(ptx.splitlines(keepends=True)[:line]))
-    return found[-1] if found else None
+class _Functions:
+    """Where the functions of PTX begin."""
+
+    def __init__(self, ptx: str) -> None:
+        self._ptx = ptx
+
+    def at(self, line: int) -> str | None:
+        """The last function that begins up to a line."""
+        position = bisect_right(self._lines, line)
+        return self._names[position - 1] if position else None
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [function[1] for function in self._found]
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        lines, line, counted = [], 1, 0
+        for function in self._found:
+            line += self._ptx.count("\n", counted, function.end())
+            counted = function.end()
+            lines.append(line)
+        return lines
+
+    @cached_property
+    def _found(self) -> list[re.Match[str]]:
+        return list(_PTX_FUNCTION.finditer(self._ptx))
 
 
 _OUT_OF_MEMORY = re.compile(
     r"\bout of memory\b|bad_alloc|\bmemory allocation fail|cannot allocate memory|failed to map segment", re.IGNORECASE
 )
-_PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([A-Za-z_$%][\w$]*)")
+_PTX_FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^()]*\)\s*)?([A-Za-z_$%][\w$]*)")
 _OTHER_TARGET = re.compile(
     r"SM version specified by \.target is higher than|with \.target '\w+' cannot be compiled (?:for|to)\b"
 )
@@ -340,7 +368,8 @@ def _kernels(errors: Sequence[Diagnostic], log: str, ptx: str) -> list[str]:
     """
     named = [d.function for d in errors if d.function and "extern" not in d.message]
     if not named and ptx:
-        named += [name for line in sorted({d.line for d in errors if d.line}) if (name := _function_at(ptx, line))]
+        functions = _Functions(ptx)
+        named += [name for line in sorted({d.line for d in errors if d.line}) if (name := functions.at(line))]
     if not named:
         mentioned = [d.function for d in diagnostics(log) if d.function and d.severity == "info"]
         finished = {u.name for u in resource_usage(log).values() if u.registers is not None}

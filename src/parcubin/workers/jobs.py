@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from parcubin.errors import NotInPartsError
 from parcubin.inspect.checks import check_after_link
 from parcubin.inspect.cubin import CubinInfo, read_cubin
 from parcubin.inspect.debug_strings import with_own_strings
@@ -79,6 +80,20 @@ class PrintModule:
 
 
 @dataclass(frozen=True)
+class ReadLibdevice:
+    """Returns: a module of LLVM IR with functions of libdevice and what they call; those that it lacks are left out."""
+
+    path: Path
+    names: frozenset[str]
+    llvm: Llvm
+
+    def run(self) -> str:
+        from parcubin.lower.libdevice import libdevice_functions
+
+        return libdevice_functions(self.path, self.names, self.llvm)
+
+
+@dataclass(frozen=True)
 class Lowering:
     """LLVM IR to be lowered; see `lower.lowering.lower` for the fields."""
 
@@ -88,12 +103,13 @@ class Lowering:
     options: CompilationOptions
     ptx_version: int
     keep: frozenset[str]
-    libdevice: Path | None
+    libdevice: LlvmIr | LlvmPart | None = field(repr=False)
 
     def arguments(self) -> dict[str, Any]:
         """The fields, as arguments of `lower`."""
         parts = [(part.name, part.text) for part in self.parts]
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"parts": parts}
+        libdevice = self.libdevice.text if self.libdevice else None
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"parts": parts, "libdevice": libdevice}
 
 
 @dataclass(frozen=True)
@@ -123,6 +139,7 @@ class CompileShard:
         must_be_plain: why the module must be compiled with `-c`; None when its PTX decides.
         sole_constants: this shard alone of the link defines constants, and it is linked first.
         other_pointers: other shards of the link handle function pointers.
+        extensible_only: a module with kernels that has to be plain is a `NotInPartsError`.
     """
 
     name: str
@@ -134,6 +151,7 @@ class CompileShard:
     must_be_plain: str | None = None
     sole_constants: bool = False
     other_pointers: bool = False
+    extensible_only: bool = False
 
     def run(self) -> ShardResult:
         seconds: dict[str, float] = {}
@@ -155,11 +173,15 @@ class CompileShard:
                     sole_constants=self.sole_constants,
                     other_pointers=self.other_pointers,
                 )
+                if self.extensible_only and why_plain and summary.kernels:
+                    raise NotInPartsError(f"{self.name} would have to be compiled with -c: {why_plain}.")
                 kind = RelocatableKind.PLAIN if why_plain else RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
                 text = _with_own_dynamic_shared_memory(ptx.text, summary)
                 module = self.provider.compile_to_relocatable_module(
                     self.target, Ptx(text, self.name), self.options, kind
                 )
+                if self.extensible_only and summary.kernels and not _is_extensible(module):
+                    raise NotInPartsError(f"{self.provider.name} cannot compile {self.name} with -ewp.")
         return self._result(ptx, summary, module, seconds, why_plain)
 
     def _result(
@@ -286,6 +308,10 @@ class LinkResult:
     log: str = field(repr=False)
     info: CubinInfo
     seconds: dict[str, float]
+
+
+def _is_extensible(module: Module) -> bool:
+    return isinstance(module, RelocatableModule) and module.kind is RelocatableKind.EXTENSIBLE_WHOLE_PROGRAM
 
 
 def _with_own_dynamic_shared_memory(text: str, summary: PtxSummary) -> str:

@@ -1,0 +1,1 @@
+"""`parcubin-ptxas`: ptxas's own command line, compiled in parts where that pays."""
