@@ -323,7 +323,8 @@ def test_what_looks_like_a_comment_is(one: str, other: str) -> None:
 def test_comments_of_ptx_count_where_ptxas_keeps_the_text() -> None:
     commented = PTX.replace("ret;", '// a comment; "\nret; /* another\n */')
     assert ptx_hash(commented, DEFAULT) != ptx_hash(PTX.replace("ret", "exit"), DEFAULT)
-    for options in (replace(DEFAULT, line_info=True), replace(DEFAULT, debug_info=True)):
+    with_lines = ({"line_info": True}, {"debug_info": True}, {"ptxas_options": ("-lineinfo",)})
+    for options in (replace(DEFAULT, **option) for option in with_lines):
         assert ptx_hash(commented, options) != ptx_hash(commented.replace("a comment", "another"), options)
     one, other = (PTX.replace("ret;", f".loc 1 1 1\nret; // {word}") for word in ("one", "other"))
     assert ptx_hash(one, DEFAULT) != ptx_hash(other, DEFAULT)
