@@ -207,8 +207,8 @@ def text_without_comments(text: str) -> str:
 
 
 def ptx_hash(text: str, options: CompilationOptions) -> str:
-    """What stands for PTX in a key. Lines count, because messages name them. Where line tables are kept, ptxas keeps the
-    text, too, and comments count; options that are not known here may ask for that."""
+    """What stands for PTX in a key. Lines count, because messages name them. Where line tables are kept, for which
+    options that are not known here may ask, ptxas keeps the text, too, and comments count."""
     if not (options.line_info or options.debug_info or options.ptxas_options or _PTX_LINES.search(text)):
         text = _PTX_STRING_OR_COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n") or " ", text)
     return content_hash(text)
