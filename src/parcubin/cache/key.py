@@ -184,7 +184,7 @@ def _module_facts(module: RelocatableModule | DeferredModule | DeviceLibrary) ->
 
 _COMMENT = re.compile(r"\n?[ \t]*;[^\n]*")  # with its line, where it is all that the line holds
 _STRING_OR_COMMENT = re.compile(r'("[^"]*")|\n?[ \t]*;[^\n]*')
-_SOURCE_FILE = re.compile(r"^source_filename = [^\n]*\n", re.M)
+_SOURCE_FILE = "source_filename = "
 _PTX_STRING_OR_COMMENT = re.compile(r'("[^"]*")|//[^\n]*|/\*.*?\*/', re.S)
 _PTX_LINES = re.compile(r"\.(?:loc|file|section)\b")
 
@@ -192,9 +192,9 @@ _PTX_LINES = re.compile(r"\.(?:loc|file|section)\b")
 def text_without_comments(text: str) -> str:
     """LLVM IR without comments and the name of its source file. Strings, in which a semicolon is none, end with the
     next quotation mark."""
-    source_file = _SOURCE_FILE.search(text)
-    if source_file and '"' not in text[: source_file.start()]:
-        text = text[: source_file.start()] + text[source_file.end() :]
+    start = text.find(_SOURCE_FILE)
+    if start >= 0 and text[start - 1 : start] in ("", "\n") and '"' not in text[:start]:
+        text = text[:start] + text[start:].partition("\n")[2]
     if ";" not in text:
         return text
     pieces = text.split('"')
