@@ -174,7 +174,7 @@ def _check_source(data: bytes) -> None:
 
 
 def _check_compile(data: bytes) -> None:
-    """Compiles a module split, and whole where that fails: what compiles whole compiles split, with the same kernels."""
+    """Compiles a module split, and whole where that fails: what compiles whole compiles split, to the same kernels."""
     output: Emit = "cubin" if len(data) % 2 else "bundle"
     split, error = _compiled(data, output, split=True)
     whole, _ = _compiled(data, output, split=False)
@@ -189,7 +189,8 @@ def _compiled(data: bytes, output: Emit, *, split: bool) -> tuple[list[str] | No
     try:
         program = _compiler().compile(data, output=output, split=split, timeout=10)
     except ParcubinError as error:
-        assert error.message
+        if not error.message:
+            raise AssertionError(f"an error says nothing: {error!r}") from None
         if "A worker failed" in error.message:
             raise AssertionError(f"a worker raised what it should not: {error.log}") from None
         return None, error

@@ -119,24 +119,23 @@ def plan_shards(
     graph = _Graph(outlines)
     if split:
         try:
-            return _plan(graph, kind, split=True, once=once, halved=halved, constants_together=constants_together)
+            return _plan(graph, kind, once=once, halved=halved, constants_together=constants_together)
         except _TooManyReferencesError:
             reason = "its kernels and variables refer to each other so much that it is not split"
             graph.closures_left = None
-            whole = _plan(graph, kind, split=False, once=once, halved=halved, constants_together=constants_together)
-            return replace(whole, unsplit_reason=reason)
+            return replace(_plan(graph, kind, split=False, once=once, halved=halved), unsplit_reason=reason)
     graph.closures_left = None
-    return _plan(graph, kind, split=False, once=once, halved=halved, constants_together=constants_together)
+    return _plan(graph, kind, split=False, once=once, halved=halved)
 
 
 def _plan(
     graph: _Graph,
     kind: PlanKind,
     *,
-    split: bool,
-    once: Set[str],
-    halved: Set[tuple[str, ...]],
-    constants_together: bool,
+    split: bool = True,
+    once: Set[str] = frozenset(),
+    halved: Set[tuple[str, ...]] = frozenset(),
+    constants_together: bool = False,
 ) -> Plan:
     """Plans a program; see `plan_shards`."""
     outlines = graph.outlines
@@ -362,8 +361,8 @@ class _Graph:
         return Member(self.plain[first], reach(*roots), reach(first) - shared, frozenset(roots))
 
     def bound(self, single: Set[int]) -> set[int]:
-        """The nodes that a link cannot refer to from several shards, because they reach functions by their addresses, or
-        variables that must be where their users are.
+        """The nodes that a link cannot refer to from several shards, because they reach functions by their addresses,
+        or variables that must be where their users are.
 
         Args:
             single: variables that one shard alone may define.
