@@ -27,6 +27,8 @@ from typing import Any
 import parcubin
 from benchmarks.cases import CASES, ROOT, Case, Inputs, unpack, write_single_kernels
 from benchmarks.code_quality import Usage, compare, usage_of
+from benchmarks.incremental import Incremental, incremental
+from benchmarks.incremental import table as incremental_table
 from benchmarks.lineup import AT_ONCE, BASELINE, Contender, lineup
 from benchmarks.measure import Measurement, become_subreaper, measure
 from benchmarks.scaling import Growth, Scaling, scaling_of, write_copies
@@ -51,12 +53,14 @@ class Results:
         cases: the table.
         scaling: wall time by cores.
         growth: wall time and memory by the size of the input.
+        incremental: what the cache saves.
     """
 
     machine: dict[str, str]
     cases: tuple[CaseResult, ...] = ()
     scaling: tuple[Scaling, ...] = ()
     growth: tuple[Growth, ...] = ()
+    incremental: tuple[Incremental, ...] = ()
 
 
 def main() -> None:
@@ -76,6 +80,9 @@ def main() -> None:
             if arguments.scaling:
                 points = measure_scaling(inputs, contenders, arguments.scaling, arguments.repetitions, Path(folder))
                 results = replace(results, scaling=results.scaling + points)
+            elif arguments.incremental:
+                rows = incremental(inputs, arguments.repetitions, Path(folder))
+                results = replace(results, incremental=results.incremental + rows)
             elif arguments.copies:
                 point = measure_growth(inputs, contenders, arguments.copies, arguments.repetitions, Path(folder))
                 results = replace(results, growth=(*results.growth, point))
@@ -99,6 +106,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--contenders", type=keys, help="by the names that an unknown one lists; serial always runs")
     parser.add_argument("--scaling", type=numbers, metavar="N,N", help="instead, parcubin on so many cores")
     parser.add_argument("--copies", type=int, metavar="K", help="instead, parcubin on an input and K times the input")
+    parser.add_argument("--incremental", action="store_true", help="instead, parcubin with and without its cache")
     parser.add_argument("--load", type=Path, nargs="+", metavar="JSON", help="instead, show and plot earlier results")
     parser.add_argument("--readme", action="store_true", help="print tables as the README has them")
     arguments = parser.parse_args()
@@ -292,6 +300,8 @@ def show(results: Results, *, markdown: bool) -> None:
         tables.append(scaling_table(results.scaling, markdown=markdown))
     if results.growth:
         tables.append(growth_table(results.growth, markdown=markdown))
+    if results.incremental:
+        tables.append(incremental_table(results.incremental))
     print("\n" + "\n\n".join(tables))
 
 
@@ -302,6 +312,7 @@ def load(path: Path) -> Results:
         cases=tuple(map(case_result_of, data["cases"])),
         scaling=tuple(Scaling(**point) for point in data["scaling"]),
         growth=tuple(Growth(**point) for point in data["growth"]),
+        incremental=tuple(Incremental(**row) for row in data.get("incremental", ())),
     )
 
 
@@ -312,6 +323,7 @@ def merged(parts: Sequence[Results]) -> Results:
         cases=tuple(case for part in parts for case in part.cases),
         scaling=tuple(point for part in parts for point in part.scaling),
         growth=tuple(point for part in parts for point in part.growth),
+        incremental=tuple(row for part in parts for row in part.incremental),
     )
 
 

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import parcubin
 
+os.environ["PARCUBIN_CACHE"] = "off"
+
 LLVM_IR = """\
 target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @kernel(ptr %p) {

@@ -19,6 +19,7 @@ from tests.cuda_tools import cuda_tool
 ROOT = Path(__file__).resolve().parent.parent
 
 os.environ["PARCUBIN_LLVM"] = "llvmlite"  # whatever the machine has; tests that are about another LLVM say so
+os.environ["PARCUBIN_CACHE"] = "off"  # tests that are about the cache say so
 
 
 @pytest.fixture(scope="session")

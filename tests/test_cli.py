@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from parcubin.cli.compile import emit_for, memory_size
+from parcubin.cli.compile import emit_for
 from parcubin.cli.main import main
+from parcubin.configuration import bytes_of
 from parcubin.errors import InputError, ParcubinError, PtxSyntaxError, ToolchainError, UsageError
 from parcubin.model import CompilationOptions, Target
 from parcubin.report.progress import ProgressEvent
@@ -58,6 +59,7 @@ def program(**changes: Any) -> SimpleNamespace:
     report = {
         "kernels": 2,
         "shards": 2,
+        "cached": 0,
         "jobs": 1,
         "provider": "subprocess",
         "wall_s": 1.5,
@@ -105,7 +107,7 @@ def test_existing_folder_is_a_bundle(tmp_path: Path) -> None:
     ("text", "size"), [("4096", 4096), ("512M", 512 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("2TB", 2 << 40)]
 )
 def test_size_of_memory(text: str, size: int) -> None:
-    assert memory_size(text) == size
+    assert bytes_of(text) == size
 
 
 def test_name_that_says_nothing_is_wrong_usage(compiler: FakeCompiler, tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
     out = tmp_path / "out.cubin"
     flags = "-j 3 --provider nvjitlink -O1 --lineinfo --maxrregcount 64 --fail-on-spill --inline-threshold 500 --ftz"
     more = "--llvm-opt 0 --fast-compile mid --no-split --keep-going --keep shards --driver 12.4 --llvm /opt/llvm"
-    limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7"
+    limits = "--timeout 2.5 --total-timeout 60 --max-memory 1.5G --nice 7 --cache kept --cache-size 2G"
     result = run(
         "compile", "a.ll", "b.ptx", "--arch", "sm_90a", "-o", out, *flags.split(), *more.split(), *limits.split()
     )
@@ -139,6 +141,8 @@ def test_every_option_reaches_the_compiler(compiler: FakeCompiler, tmp_path: Pat
         "progress": None,
         "max_memory": 3 << 29,
         "nice": 7,
+        "cache": "kept",
+        "cache_size": 2 << 30,
     }
     assert compiler.called == {
         "inputs": [Path("a.ll"), Path("b.ptx")],

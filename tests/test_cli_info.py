@@ -19,7 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home without configuration, and a working directory likewise."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("PROVIDER", "LLVM", "FORBID", "FORCE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
+    for name in ("PROVIDER", "LLVM", "FORBID", "FORCE", "CACHE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
         monkeypatch.delenv(f"PARCUBIN_{name}", raising=False)
     return tmp_path
 

@@ -16,7 +16,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "project" / "src").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "project" / "src")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    for name in ("PROVIDER", "LLVM", "FORBID", "FORCE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
+    for name in ("PROVIDER", "LLVM", "FORBID", "FORCE", "CACHE", "PTXAS", "NVLINK", "NVJITLINK", "NVPTXCOMPILER"):
         monkeypatch.delenv(f"PARCUBIN_{name}", raising=False)
     return tmp_path / "project"
 

@@ -22,6 +22,10 @@ from parcubin.workers.machine import available_cores
 from parcubin.workers.pool import JobFuture, JobGroup, WorkerPool
 
 if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
+    from parcubin.cache.cache import Cache
+    from parcubin.cache.jobs import Running
+    from parcubin.cache.key import Toolchain
     from parcubin.configuration import ToolPaths
     from parcubin.lower.interface import Llvm
     from parcubin.pipeline import Build
@@ -29,14 +33,16 @@ if TYPE_CHECKING:
     from parcubin.providers.interface import CompilationProvider
     from parcubin.providers.selection import Selection
     from parcubin.report.progress import ProgressCallback
-    from parcubin.sources import Input
+    from parcubin.sources import Input, LoadedInput
+
+    Inputs = Input | list[Input | LoadedInput] | tuple[Input | LoadedInput, ...]
 
 
 _MOST_JOBS = 4096
 
 
 def compile(  # noqa: A001 - what it does
-    inputs: Input | list[Input] | tuple[Input, ...],
+    inputs: Inputs,
     target: str | Target,
     *,
     options: CompilationOptions | None = None,
@@ -48,6 +54,7 @@ def compile(  # noqa: A001 - what it does
     timeout: float | None = None,
     total_timeout: float | None = None,
     max_memory: int | None = None,
+    cache: str | PathLike[str] = "auto",
 ) -> Program:
     """Compiles LLVM IR or PTX in parallel. For more than one compile, a `Compiler` keeps its workers.
 
@@ -64,11 +71,12 @@ def compile(  # noqa: A001 - what it does
         timeout: see `Compiler.compile`.
         total_timeout: see `Compiler.compile`.
         max_memory: see `Compiler`.
+        cache: see `Compiler`.
 
     Raises:
         ParcubinError: see `parcubin.errors`.
     """
-    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory) as compiler:
+    with Compiler(target, jobs=jobs, provider=provider, llvm=llvm, max_memory=max_memory, cache=cache) as compiler:
         return compiler.compile(
             inputs,
             options=options,
@@ -95,8 +103,10 @@ class Compiler:
         progress: ProgressCallback | None = None,
         max_memory: int | None = None,
         nice: int = 0,
+        cache: str | PathLike[str] = "auto",
+        cache_size: int | None = None,
     ) -> None:
-        """Starts the workers.
+        """Starts the workers; with a cache, that waits for the first compile whose inputs it has not seen.
 
         Args:
             target: `"sm_90a"`.
@@ -113,10 +123,13 @@ class Compiler:
             max_memory: bytes that the workers and their compilers may take together; by default what the machine, or
                 this process's control group, has. Fewer jobs run at a time where more would not fit. One always runs.
             nice: what is added to the niceness of the workers.
+            cache: the folder that keeps results, for this process's memory to be on top; "off" for neither; "auto" for
+                what is configured, and by default a folder of the user's.
+            cache_size: bytes that the folder keeps at most; by default what is configured.
 
         Raises:
-            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory` or `nice` is
-                not positive.
+            UsageError: `target` is not a target's name, `driver` not a release, or `jobs`, `max_memory`, `nice` or
+                `cache_size` is not positive.
         """
         show_log_as_configured()
         self.target = target if isinstance(target, Target) else Target(target)
@@ -126,6 +139,8 @@ class Compiler:
             raise UsageError(f"The memory for the workers is a number of bytes, at least 1, not {max_memory!r}.")
         if not isinstance(nice, int) or nice < 0:
             raise UsageError(f"The niceness of the workers is raised by at least 0, not {nice}.")
+        if cache_size is not None and cache_size < 1:
+            raise UsageError(f"The cache keeps at least 1 byte, not {cache_size}.")
         self._provider = provider
         self._requested_llvm = llvm
         self._paths = paths
@@ -135,6 +150,9 @@ class Compiler:
         self._progress = progress
         self._max_memory = max_memory
         self._nice = nice
+        self._requested_cache = cache
+        self._cache_size = cache_size
+        self._cache = _opened(cache, cache_size)
         self._warnings: tuple[str, ...] = ()
         # What is asked once, so that a small program costs little more than its compiler.
         self._selections: dict[Emit, Selection] = {}
@@ -151,11 +169,12 @@ class Compiler:
             nice=nice,
             jobserver=tokens,
             llvmlite=_is_llvmlite_likely(llvm),
+            starts_early=self._cache is None,
         )
 
     def compile(
         self,
-        inputs: Input | list[Input] | tuple[Input, ...],
+        inputs: Inputs,
         *,
         options: CompilationOptions | None = None,
         output: Emit = "bundle",
@@ -201,7 +220,7 @@ class Compiler:
             in_parts_only=in_parts_only,
         )
 
-    async def compile_async(self, inputs: Input | list[Input] | tuple[Input, ...], **settings: Any) -> Program:
+    async def compile_async(self, inputs: Inputs, **settings: Any) -> Program:
         """Compiles one program while the event loop goes on.
 
         When the task is cancelled, its jobs end; the compiler can be used on.
@@ -228,43 +247,57 @@ class Compiler:
     def _compile(
         self,
         group: JobGroup,
-        inputs: Input | list[Input] | tuple[Input, ...],
+        inputs: Inputs,
         *,
         options: CompilationOptions | None = None,
         output: Emit = "bundle",
+        keep_going: bool = False,
+        split: bool = True,
         keep: str | PathLike[str] | None = None,
         timeout: float | None = None,
         total_timeout: float | None = None,
-        **settings: bool,
+        in_parts_only: bool = False,
     ) -> Program:
         """Compiles one program; see `compile`."""
         if output not in get_args(Emit):
             raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(get_args(Emit))}.")
-        if not isinstance(options, CompilationOptions | None):
+        options = CompilationOptions() if options is None else options
+        if not isinstance(options, CompilationOptions):
             raise UsageError(f"The options are CompilationOptions, not {type(options).__name__}.")
         timeout, total_timeout = _checked_limit(timeout), _checked_limit(total_timeout)
+        kept = None
+        if self._cache is not None:
+            from parcubin.cache.lookup import ProgramLookup
+
+            kept = ProgramLookup(self, self._cache, inputs, options, output, split=split, in_parts_only=in_parts_only)
+            inputs = kept.inputs
+            if not kept.is_known:
+                self._pool.start_early()
+            elif keep is None and (program := kept.program()):
+                return program
         with suppress(ToolchainError):  # the build says what it means
             self._ask_versions(self.select_provider(output))
         build = self._build(
             inputs,
-            options or CompilationOptions(),
+            options,
+            keep_going=keep_going,
+            split=split,
             keep=Path(keep) if keep is not None else None,
             timeout=timeout,
             total_timeout=total_timeout,
-            **settings,
+            in_parts_only=in_parts_only,
         )
-        return build.run(output, group)
+        program = build.run(output, group)
+        if kept is not None:
+            kept.keep(program, build)
+        return program
 
-    def _build(
-        self, inputs: Input | list[Input] | tuple[Input, ...], options: CompilationOptions, **settings: Any
-    ) -> Build:
+    def _build(self, inputs: Inputs, options: CompilationOptions, **settings: Any) -> Build:
         from parcubin.pipeline import Build
 
         return Build(self, tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,), options, **settings)
 
-    def split(
-        self, inputs: Input | list[Input] | tuple[Input, ...], *, output: Emit = "cubin"
-    ) -> tuple[WrittenShard, ...]:
+    def split(self, inputs: Inputs, *, output: Emit = "cubin") -> tuple[WrittenShard, ...]:
         """The shards of a program, as text, in the order in which they are linked.
 
         Args:
@@ -279,6 +312,8 @@ class Compiler:
     def close(self) -> None:
         """Ends the workers. A compile that runs in another thread fails. Closing twice is fine."""
         self._pool.close()
+        if self._cache is not None:
+            self._cache.close()
 
     def __enter__(self) -> Self:
         return self
@@ -306,6 +341,8 @@ class Compiler:
             progress=self._progress,
             max_memory=self._max_memory,
             nice=self._nice,
+            cache=self._requested_cache,
+            cache_size=self._cache_size,
         )
 
     def select_provider(self, output: Emit) -> Selection | None:
@@ -330,6 +367,7 @@ class Compiler:
                 paths=self._paths,
                 force=self._force,
                 driver=self._driver_release,
+                answers=self._answers,
             )
         return self._selections[output]
 
@@ -341,15 +379,47 @@ class Compiler:
         provider = selection.provider if selection else None
         known = self._versions.get(provider)
         if known is None or (known.done() and known.exception() is not None):
-            known = self._versions[provider] = self._pool.submit(AskVersions(provider, self._llvm))
+            group = self._cached(self._pool.group(), selection)
+            known = self._versions[provider] = group.submit(AskVersions(provider, self._llvm))
         return known
+
+    def _cached(self, group: JobGroup, selection: Selection | None) -> JobGroup:
+        """The group, through the cache where there is one."""
+        if self._cache is None:
+            return group
+        from parcubin.cache.jobs import CachedJobGroup, JobCache
+
+        return CachedJobGroup(group, JobCache(self._cache, self._toolchain(selection), self._running))
+
+    def _toolchain(self, selection: Selection | None) -> Toolchain:
+        """What tells what compiles from others."""
+        from parcubin.cache.key import Toolchain
+
+        provider, tools = (selection.provider, selection.tools) if selection else (None, ())
+        return Toolchain.of(self._llvm, provider, tools)
+
+    @property
+    def _cache_warnings(self) -> tuple[str, ...]:
+        return self._cache.warnings if self._cache else ()
+
+    @cached_property
+    def _answers(self) -> Answers | None:
+        from parcubin.cache.answers import Answers
+
+        return Answers(self._cache) if self._cache else None
+
+    @cached_property
+    def _running(self) -> Running:
+        from parcubin.cache.jobs import Running
+
+        return Running()
 
     @cached_property
     def _llvm(self) -> Llvm:
         """What lowers. It is chosen once, while the workers start."""
         from parcubin.lower.selection import select_llvm
 
-        return select_llvm(self._requested_llvm, target=self.target).llvm
+        return select_llvm(self._requested_llvm, target=self.target, answers=self._answers).llvm
 
     @cached_property
     def _libdevice(self) -> Path | None:
@@ -365,6 +435,12 @@ def _checked_limit(seconds: float | None) -> float | None:
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"A time limit is more than 0 seconds, not {seconds!r}.")
     return None if seconds == float("inf") else seconds
+
+
+def _opened(requested: str | PathLike[str], size: int | None) -> Cache | None:
+    from parcubin.cache.opening import open_cache
+
+    return open_cache(requested, max_bytes=size)
 
 
 def _is_llvmlite_likely(requested: str | PathLike[str]) -> bool:

@@ -2,10 +2,11 @@
 
 Taken from, in this order, each setting from the first place that has it:
 
-1. the environment: PARCUBIN_PROVIDER, PARCUBIN_LLVM, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_PTXAS,
-   PARCUBIN_NVLINK, PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER, PARCUBIN_MAX_INPUT;
+1. the environment: PARCUBIN_PROVIDER, PARCUBIN_LLVM, PARCUBIN_FORBID, PARCUBIN_FORCE, PARCUBIN_MAX_INPUT,
+   PARCUBIN_CACHE, PARCUBIN_CACHE_SIZE, PARCUBIN_CACHE_SHARED, PARCUBIN_CACHE_REMOTE, PARCUBIN_PTXAS,
+   PARCUBIN_NVLINK, PARCUBIN_NVJITLINK, PARCUBIN_NVPTXCOMPILER;
 2. the table `[tool.parcubin]` of the nearest `pyproject.toml` that has one, from the working directory upwards; but no
-   paths, so that entering a folder and compiling runs nothing that the folder brings along;
+   paths and nothing that widens trust, so that entering a folder and compiling runs nothing that it brings along;
 3. the user's file `~/.config/parcubin/config.toml`.
 
 Arguments come before all of them.
@@ -14,6 +15,7 @@ Arguments come before all of them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +45,17 @@ _TYPES: dict[str, type] = {
     "forbid": list,
     "force": bool,
     "max_input": int,
+    "cache": str,
+    "cache_size": str,
+    "cache_shared": bool,
+    "cache_remote": str,
     **dict.fromkeys(_PATHS, str),
 }
+_PLAIN = {"llvm": ("auto", "llvmlite"), "cache": ("auto", "off")}
+"""What may be a path, and what it is when it is none."""
+_TRUST = ("cache_shared", "cache_remote")
+
+DEFAULT_CACHE_BYTES = 5 << 30
 _ENVIRONMENT = {name: f"PARCUBIN_{name.upper()}" for name in _TYPES}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
 
@@ -55,7 +66,8 @@ class Setting:
 
     Attributes:
         value: `provider`: its name; `llvm`: "auto", "llvmlite" or a folder; `forbid`: a list of names; `force`: a truth
-            value; `max_input`: bytes; a tool: its path.
+            value; `max_input`: bytes; `cache`: "auto", "off" or a folder; `cache_size`: such as "5G"; `cache_shared`: a
+            truth value; `cache_remote`: a URL; a tool: its path.
         origin: an environment variable, or the path of a file.
     """
 
@@ -103,6 +115,30 @@ class Configuration:
         return value
 
     @property
+    def cache(self) -> str:
+        """Where results are kept: `auto`, `off` or a folder."""
+        value: str = self._value("cache", "auto")
+        return value
+
+    @property
+    def cache_size(self) -> int:
+        """Bytes that the cache's folder keeps at most."""
+        value = self._value("cache_size", None)
+        return DEFAULT_CACHE_BYTES if value is None else bytes_of(value)
+
+    @property
+    def cache_shared(self) -> bool:
+        """Whether others may write to the cache's folder."""
+        value: bool = self._value("cache_shared", False)
+        return value
+
+    @property
+    def cache_remote(self) -> str:
+        """Where results are kept for others, as a URL of fsspec's; empty for nowhere."""
+        value: str = self._value("cache_remote", "")
+        return value
+
+    @property
     def paths(self) -> ToolPaths:
         """The configured paths."""
         return ToolPaths(**{name: self._value(name, None) for name in _PATHS})
@@ -113,6 +149,18 @@ class Configuration:
 
     def _value(self, name: str, default: Any) -> Any:
         return self.settings[name].value if name in self.settings else default
+
+
+def bytes_of(text: str) -> int:
+    """Bytes: `512M` is 512 times 1024 times 1024.
+
+    Raises:
+        UsageError: it is no size.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE | re.ASCII)
+    if match is None:
+        raise UsageError(f"'{text}' is no number of bytes. Write 512M or 4G.")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
 def read_configuration() -> Configuration:
@@ -133,7 +181,7 @@ def _of_environment() -> Iterator[tuple[str, Setting]]:
         if text is None:
             continue
         value: object = text
-        if name == "force":
+        if _TYPES[name] is bool:
             if text.lower() not in _TRUTH:
                 raise UsageError(f"{variable} is '{text}'; it can be 1 or 0.")
             value = _TRUTH[text.lower()]
@@ -185,9 +233,10 @@ def _of_table(table: object, file: Path, *, allow_paths: bool) -> Iterator[tuple
     for name, value in table.items():
         if name not in _TYPES:
             raise UsageError(f"{file}: there is no setting '{name}'. The settings are {', '.join(_TYPES)}.")
-        if _is_path(name, value) and not allow_paths:
+        if (_is_path(name, value) or name in _TRUST) and not allow_paths:
+            what = "decides whose results are trusted" if name in _TRUST else "is a path"
             raise UsageError(
-                f"{file}: '{name}' is a path, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
+                f"{file}: '{name}' {what}, which a project must not set. Set {_ENVIRONMENT[name]}, or set it in "
                 f"{configuration_file()}."
             )
         yield name, _checked(name, value, str(file))
@@ -203,13 +252,18 @@ def _checked(name: str, value: object, origin: str) -> Setting:
             raise UsageError(
                 f"{origin}: {', '.join(unknown)} cannot be forbidden. What can be is {', '.join(FORBIDDABLE)}."
             )
+    if name == "cache_size":
+        try:
+            bytes_of(str(value))
+        except UsageError as error:
+            raise UsageError(f"{origin}: {error.message}") from None
     if _is_path(name, value):
         value = str(Path(str(value)).expanduser())
     return Setting(value, origin)
 
 
 def _is_path(name: str, value: object) -> bool:
-    return name in _PATHS or (name == "llvm" and isinstance(value, str) and value not in ("auto", "llvmlite"))
+    return name in _PATHS or (name in _PLAIN and isinstance(value, str) and value not in _PLAIN[name])
 
 
 def _read(file: Path) -> dict[str, Any]:

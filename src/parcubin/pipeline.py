@@ -41,7 +41,7 @@ from parcubin.references import references
 from parcubin.report.progress import ProgressEvent
 from parcubin.report.summary import keep_failed_shards, keep_shards, kernel_infos, variable_infos, warnings_of
 from parcubin.shards import ShardJob, ShardSettings, shard_jobs
-from parcubin.sources import Input, Source, read_source
+from parcubin.sources import Input, LoadedInput, Source, read_source
 from parcubin.split.plan import Plan, PlanKind, plan_shards
 from parcubin.split.worth import FIRST_WHOLE_PROGRAM_LINK, why_not_in_parts
 from parcubin.toolchain.locate import find
@@ -64,10 +64,17 @@ _PLAN_KIND: dict[Emit, PlanKind] = {"bundle": "bundle", "ptx": "bundle", "cubin"
 
 @dataclass
 class Build:
-    """One program on its way from inputs to output; kept by the program, which can be asked for another output."""
+    """One program on its way from inputs to output; kept by the program, which can be asked for another output.
+
+    Attributes:
+        is_reproducible: of a build that has run: nothing of the output is due to the names of the inputs, to what else
+            the machine has, or to a compiler that failed.
+        llvm_version: of a build that has run: what LLVM calls itself.
+        output_warnings: of a build that has run: what there is to know of the output.
+    """
 
     compiler: Compiler
-    inputs: tuple[Input, ...]
+    inputs: tuple[Input | LoadedInput, ...]
     options: CompilationOptions
     keep_going: bool = False
     split: bool = True
@@ -78,6 +85,9 @@ class Build:
     modules: Modules | None = None
     lowered: dict[Lowering, Ptx] = field(default_factory=dict)
     pool: JobGroup = field(init=False)
+    is_reproducible: bool = field(default=True, init=False)
+    llvm_version: str = field(default="", init=False)
+    output_warnings: tuple[str, ...] = field(default=(), init=False)
 
     def run(self, output: Emit, group: JobGroup | None = None) -> Program:
         start = time.monotonic()
@@ -85,22 +95,24 @@ class Build:
             raise NotInPartsError(
                 f"For {self.compiler.target}, linked code calls helper routines, which costs registers."
             )
-        self.pool = group or self.compiler._pool.group(self.total_timeout)
+        group = group or self.compiler._pool.group(self.total_timeout)
         selection, no_linker = self._select(output)
+        self.pool = self.compiler._cached(group, selection)
         provider = selection.provider if selection else None
         versions = self.compiler._ask_versions(selection)
         modules = self.modules or self._read()
-        ptx_version, llvm_version = self.pool.result_of(versions)
+        ptx_version, self.llvm_version = self.pool.result_of(versions)
         form: Emit = "bundle" if no_linker else output
         settings = self._settings(form, provider, ptx_version, modules)
-        _log.info("%d modules, provider %s, LLVM %s", len(modules.all), provider and provider.identity, llvm_version)
+        tools = provider and provider.identity, self.llvm_version
+        _log.info("%d modules, provider %s, LLVM %s", len(modules.all), *tools)
         shards = self._compile(modules, settings, _PLAN_KIND[form], no_linker)
         if shards.failures and not any(job.kernels for job in shards.jobs):
             raise _all_of(shards.failures)
         link = self._link(shards, settings) if settings.output == "module" and provider else None
         if self.keep is not None:
             keep_shards(self.keep, shards.with_ptx())
-        return self._program(output, shards, link, selection, llvm_version, start)
+        return self._program(output, shards, link, selection, start)
 
     def _select(self, output: Emit) -> tuple[Selection | None, ToolchainError | None]:
         """The provider; and, when nothing links here, the error for more than one shard: one needs no link."""
@@ -212,6 +224,7 @@ class Build:
             narrowed = {j.kernels for j in jobs if len(j.kernels) > 1 and self._is_narrowed(failed.get(j.job))}
             if self.split and narrowed - halved:
                 halved |= narrowed
+                self.is_reproducible = False
                 continue
             failures = [(j.job, failed[j.job]) for j in jobs if j.job in failed]
             if self.keep is not None:
@@ -285,7 +298,9 @@ class Build:
         """Runs jobs in the workers. The first failure cancels what has not started, unless failures are collected."""
         finished = total - len(jobs)
         self._report(finished, total, "compile")
-        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in jobs}
+        # The costliest first: until a job is known not to be in the cache, it takes some time.
+        costliest = sorted(jobs, key=lambda j: -j.cost)
+        futures = {self.pool.submit(j.job, j.cost, size=j.cost, timeout=self.timeout): j for j in costliest}
         left = list(futures)
         try:
             while left:
@@ -341,6 +356,8 @@ class Build:
         assert settings.provider is not None
         summaries = [result.summary for result in shards.done.values()]
         needs_runtime = not settings.relocatable and any(is_of_device_runtime(n) for s in summaries for n in s.externs)
+        if needs_runtime:
+            self.is_reproducible = False
         job = LinkShards(
             provider=settings.provider,
             target=settings.target,
@@ -361,7 +378,6 @@ class Build:
         shards: _Shards,
         link: LinkResult | None,
         selection: Selection | None,
-        llvm_version: str,
         start: float,
     ) -> Program:
         results = list(shards.done.values())
@@ -377,13 +393,22 @@ class Build:
         for seconds in [*(r.seconds for r in results), *([link.seconds] if link else [])]:
             for stage, value in seconds.items():
                 stages[stage] += value
-        costs = [(j.kernels, sum(shards.done[j.job].seconds.values())) for j in shards.jobs]
+        costs = [(j.kernels, sum(s.values())) for j in shards.jobs if (s := shards.done[j.job].seconds)]
+        of_inputs = (*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()
+        if of_inputs:
+            self.is_reproducible = False
+        whole = (f"The program is compiled whole: {shards.unsplit_reason}.",) if shards.unsplit_reason else ()
+        self.output_warnings = (*whole, *warnings_of(output, results, link, selection))
+        logs = (*shards.logs(), link.log if link else "") if self.options.keep_log else ()
+        if logs and logs[:-1] != tuple(result.log for result in results):  # messages name an input
+            self.is_reproducible = False
         report = Report(
             kernels=len(kernels) if output != "ptx" else sum(len(r.summary.kernels) for r in results),
             shards=len(shards.jobs),
+            cached=self.pool.cached(j.job for j in shards.jobs),
             jobs=self.compiler._pool.size,
             provider=selection.provider.name if selection else "none",
-            toolchain=", ".join([llvm_version, *([selection.provider.identity] if selection else [])]),
+            toolchain=", ".join([self.llvm_version, *([selection.provider.identity] if selection else [])]),
             wall_s=time.monotonic() - start,
             peak_memory=self.pool.peak_memory,
             stages=stages,
@@ -391,14 +416,14 @@ class Build:
             helper_calls={kernel: calls for r in results for kernel, calls in r.helper_calls.items()},
             warnings=(
                 *self.compiler._warnings,
+                *self.compiler._cache_warnings,
                 *(selection.warnings if selection else ()),
                 *self.pool.warnings,
-                *((*self.modules.warnings, *self.modules.ignored(self.options)) if self.modules else ()),
-                *((f"The program is compiled whole: {shards.unsplit_reason}.",) if shards.unsplit_reason else ()),
-                *warnings_of(output, results, link, selection),
+                *of_inputs,
+                *self.output_warnings,
             ),
             failures=shards.failures,
-            logs=(*shards.logs(), link.log if link else "") if self.options.keep_log else (),
+            logs=logs,
         )
         return Program(
             target=self.compiler.target,
@@ -409,10 +434,11 @@ class Build:
             ptx=tuple(ptx for ptx, _ in shards.with_ptx()) if output == "ptx" else (),
             report=report,
             _image=link.cubin if link else assemblies[0].cubin if output == "cubin" else None,
-            _link=self._link_later,
+            _link=self.link_later,
         )
 
-    def _link_later(self) -> Program:
+    def link_later(self) -> Program:
+        """The program as one linked CUBIN, after it was compiled to something else."""
         if not self.compiler.closed:
             return self.run("cubin")
         with self.compiler.reopened() as compiler:

@@ -22,6 +22,7 @@ class Report:
     Attributes:
         kernels: number of kernels in the output.
         shards: number of shards.
+        cached: of them, those that were not compiled because the cache had them.
         jobs: worker processes.
         provider: the compilation provider's name.
         toolchain: versions of LLVM and of the provider's tools.
@@ -29,7 +30,7 @@ class Report:
         peak_memory: bytes that the workers and their compilers took at one time, at most: of shards compiled at the
             same time, the peaks are added up. Pages of files, such as the compilers' code, do not count.
         stages: CPU seconds of parse, optimize, emit, assemble and link, over all workers.
-        slowest: names of a shard's kernels and its CPU seconds, slowest first.
+        slowest: names of a shard's kernels and its CPU seconds, slowest first. What the cache had took none.
         warnings: what the user should know, each once.
         helper_calls: of a linked CUBIN: by kernel, the helper routines of ptxas that it calls. Before sm_90, the call
             costs it registers, which it does not in a bundle.
@@ -39,6 +40,7 @@ class Report:
 
     kernels: int
     shards: int
+    cached: int
     jobs: int
     provider: str
     toolchain: str

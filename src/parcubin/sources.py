@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import os
 import re
 import select
@@ -25,6 +23,9 @@ Input: TypeAlias = "str | PathLike[str] | bytes | ModuleRef | Module"
 """A path; the input itself as `bytes` or as a `str` of several lines; or an llvmlite module."""
 
 if TYPE_CHECKING:
+    import gzip
+    import lzma
+
     from llvmlite.binding import ModuleRef
     from llvmlite.ir import Module
 
@@ -90,7 +91,20 @@ class Source:
             self.text()
 
 
-def read_source(source: Input, number: int = 1) -> Source:
+@dataclass(frozen=True)
+class LoadedInput:
+    """An input in memory, as it was found.
+
+    Attributes:
+        name: what messages call it.
+        data: its content, packed if it was.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+
+
+def read_source(source: Input | LoadedInput, number: int = 1) -> Source:
     """Reads one input.
 
     Args:
@@ -99,6 +113,22 @@ def read_source(source: Input, number: int = 1) -> Source:
 
     Raises:
         InputError: no such file, empty, too large, or neither LLVM IR nor PTX.
+        UsageError: it is of another type.
+    """
+    loaded = source if isinstance(source, LoadedInput) else load_input(source, number)
+    data = _unpacked(loaded.name, loaded.data)
+    return Source(loaded.name, _kind(loaded.name, data), data)
+
+
+def load_input(source: Input, number: int = 1) -> LoadedInput:
+    """Brings one input into memory.
+
+    Args:
+        source: as for `read_source`.
+        number: likewise.
+
+    Raises:
+        InputError: no such file, or too large.
         UsageError: it is of another type.
     """
     if isinstance(source, bytes):
@@ -115,8 +145,7 @@ def read_source(source: Input, number: int = 1) -> Source:
             f"Input {number} is of type {type(source).__name__}. An input is a path, bytes, a str with the text itself "
             "or an llvmlite module."
         )
-    data = _unpacked(name, data)
-    return Source(name, _kind(name, data), data)
+    return LoadedInput(name, data)
 
 
 def read_file(path: Path, name: str = "") -> bytes:
@@ -159,9 +188,12 @@ def _first_of_pipe(file: io.FileIO, name: str) -> bytes:
 
 
 def _unpacked(name: str, data: bytes) -> bytes:
-    opener = gzip.open if data.startswith(_GZIP_MAGIC) else lzma.open if data.startswith(_XZ_MAGIC) else None
-    if opener is None:
+    if not data.startswith((_GZIP_MAGIC, _XZ_MAGIC)):
         return data
+    import gzip
+    import lzma
+
+    opener = gzip.open if data.startswith(_GZIP_MAGIC) else lzma.open
     try:
         with opener(io.BytesIO(data)) as file:
             return _read(name, file)

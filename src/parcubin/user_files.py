@@ -14,13 +14,18 @@ def configuration_file() -> Path:
     return _base("XDG_CONFIG_HOME", ".config") / "parcubin" / "config.toml"
 
 
+def cache_folder() -> Path:
+    """`~/.cache/parcubin`, or below XDG_CACHE_HOME."""
+    return _base("XDG_CACHE_HOME", ".cache") / "parcubin"
+
+
 def private_cache_folder(name: str) -> Path:
     """`~/.cache/parcubin/NAME`, or below XDG_CACHE_HOME; made when it is not there.
 
     Raises:
         ToolchainError: it cannot be made, or others can write to it.
     """
-    folder = _base("XDG_CACHE_HOME", ".cache") / "parcubin" / name
+    folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()

@@ -91,8 +91,7 @@ def environment(framework: str, ptxas: str | None, stock: str | None, folder: Pa
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # which deterministic cuBLAS asks for
         }
         return {**variables, **({"TRITON_PTXAS_PATH": ptxas, "TRITON_PTXAS_BLACKWELL_PATH": ptxas} if ptxas else {})}
-    # With parallel compilation, XLA starts ptxas and nvlink; otherwise it may use libraries.
-    flags = ["--xla_gpu_enable_llvm_module_compilation_parallelism=true"]
+    flags: list[str] = []
     if ptxas:
         tools = folder / "toolkit" / "bin"
         tools.mkdir(parents=True)

@@ -45,7 +45,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
 
     monkeypatch.setattr(selection, "usable_driver", usable_driver)
 
-    def tool(name: str, path: str) -> Tool:
+    def tool(name: str, path: str, _: object = None) -> Tool:
         if path.endswith("broken"):
             raise ToolchainError(f"{path} cannot be run: Exec format error.")
         return Tool(name, path, Version(*map(int, path.split("/")[-1].split("."))))
@@ -420,7 +420,7 @@ def test_a_library_that_cannot_be_built_is_passed_over(machine: Machine, monkeyp
     machine.update({"nvJitLink": [PTXAS_13]})
     path = ToolPaths(nvptxcompiler="/static/13.5.37/libnvptxcompiler_static.a")
     with monkeypatch.context() as context:
-        context.setattr(Tool, "library", lambda name, path: Tool(name, path, Version(13, 5, 37)))
+        context.setattr(Tool, "library", lambda name, path, _: Tool(name, path, Version(13, 5, 37)))
         chosen = select(needs_link=True, paths=path)
     assert chosen.provider.name == "nvjitlink"
     assert "nvptxcompiler 13.5.37: rejected, There is no C++ compiler" in chosen.explain()

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 @dataclass(frozen=True)
 class Argument:
-    """A positional argument; a list takes one or more.
+    """A positional argument; a list takes one or more. A literal type lists the choices.
 
     Attributes:
         metavar: what the help calls it.
@@ -86,12 +86,15 @@ def parser_of(command: Callable[..., None], name: str) -> argparse.ArgumentParse
         kind, declared = get_args(hint)
         if isinstance(declared, Argument):
             several = get_origin(kind) is list
+            settings: dict[str, Any] = {"type": get_args(kind)[0] if several else kind}
+            if get_origin(kind) is Literal:
+                settings = {"choices": get_args(kind)}
             parser.add_argument(
                 parameter.name,
                 metavar=declared.metavar,
                 help=declared.help,
-                type=get_args(kind)[0] if several else kind,
                 nargs="+" if several else None,
+                **settings,
             )
         else:
             _add_option(parser, parameter, _without_none(kind), declared)

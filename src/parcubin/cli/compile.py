@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable, show_verbose
+from parcubin.configuration import bytes_of
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
 
@@ -87,6 +87,13 @@ def compile_command(
         ),
     ] = None,
     nice: Annotated[int, Option(min=0, max=19, metavar="N", help="What to add to the workers' niceness.")] = 0,
+    cache: Annotated[
+        str, Option(metavar="DIR", help="The folder that keeps results; by default one of the user's.")
+    ] = "auto",
+    no_cache: Annotated[bool, Option("--no-cache", help="Keep no results, and use none.")] = False,
+    cache_size: Annotated[
+        str | None, Option(metavar="SIZE", help="What the cache's folder keeps at most, such as 512M; 5G by default.")
+    ] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Print nothing but errors.")] = False,
     verbose: Annotated[
         int, Option("--verbose", "-v", count=True, help="Tell what happens on standard error; -vv tells of every job.")
@@ -129,8 +136,10 @@ def compile_command(
                 llvm=llvm,
                 driver=driver,
                 progress=progress,
-                max_memory=None if max_memory is None else memory_size(max_memory),
+                max_memory=None if max_memory is None else bytes_of(max_memory),
                 nice=nice,
+                cache="off" if no_cache else cache,
+                cache_size=None if cache_size is None else bytes_of(cache_size),
             ) as compiler,
         ):
             program = compiler.compile(
@@ -181,18 +190,6 @@ def emit_for(output: str) -> Emit:
     )
 
 
-def memory_size(text: str) -> int:
-    """Bytes: `512M` is 512 times 1024 times 1024.
-
-    Raises:
-        UsageError: it is no size.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
-    if match is None:
-        raise UsageError(f"'{text}' is no amount of memory. Write 512M or 4G.")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
-
-
 def check_output(path: Path, inputs: list[Path]) -> None:
     """Refuses, before any work is done, an output that cannot be written or that is one of the inputs.
 
@@ -212,6 +209,7 @@ def summary(report: Report, output: str) -> dict[str, object]:
     return {
         "kernels": report.kernels,
         "shards": report.shards,
+        "cached": report.cached,
         "jobs": report.jobs,
         "provider": report.provider,
         "output": output,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,22 +55,9 @@ def dependencies(inputs: Sequence[Path], compiler: Compiler, output: Emit) -> li
         files.append(str(compiler._libdevice))
     if selection := compiler.select_provider(output):
         files += [tool.path for tool in selection.tools]
-    files += _files_of_llvm(compiler)
+    files += map(str, compiler._llvm.files())
     files.append(str(Path(parcubin.__file__)))
     return files
-
-
-def _files_of_llvm(compiler: Compiler) -> list[str]:
-    from parcubin.lower.external import ExternalLlvm
-
-    llvm = compiler._llvm
-    if isinstance(llvm, ExternalLlvm):
-        names = ["opt", "llc", *(["llvm-link"] if llvm.tools.can_link else [])]
-        return [llvm.tools.path(name) for name in names]
-    package = importlib.util.find_spec("llvmlite")
-    if package is None or package.origin is None:
-        return []
-    return sorted(map(str, Path(package.origin).parent.glob("binding/*llvmlite.*so*")))
 
 
 def _escaped(path: str) -> str:

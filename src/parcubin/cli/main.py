@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 COMMANDS = {
+    "cache": "Show, check or clear the cache.",
     "compile": "Compile LLVM IR or PTX for NVIDIA GPUs, in parallel.",
     "bugreport": "Collect what a report of a fault needs.",
     "info": "Show the toolchain found, the driver, what is configured, the provider chosen and why.",

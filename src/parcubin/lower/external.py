@@ -21,7 +21,7 @@ from parcubin.lower.source_text import BITCODE_MAGICS, decoded
 from parcubin.lower.targets import too_old_ptx, unknown_target
 from parcubin.model import CompilationOptions, Target
 from parcubin.timing import timed
-from parcubin.toolchain.llvm_tools import LlvmTools
+from parcubin.toolchain.llvm_tools import LlvmTools, files_of
 from parcubin.toolchain.run import ToolRun, run_tool
 
 ResultT = TypeVar("ResultT")
@@ -45,6 +45,10 @@ class ExternalLlvm:
     @property
     def identity(self) -> str:
         return str(self.tools)
+
+    def files(self) -> tuple[Path, ...]:
+        linker = Path(self.tools.path("llvm-link"))
+        return (*files_of(self.tools.folder), *([linker] if self.tools.can_link else []))
 
     def newest_ptx_version(self, at_most: int) -> int:
         return max((v for v in self.tools.ptx_versions if v <= at_most), default=at_most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from parcubin.model import CompilationOptions, Target
@@ -24,6 +25,10 @@ class Llvm(Protocol):
     @property
     def identity(self) -> str:
         """Version and origin, as they go into reports and messages."""
+        ...
+
+    def files(self) -> tuple[Path, ...]:
+        """The files that it consists of, by whose content one LLVM is told from another. Nothing is loaded."""
         ...
 
     def newest_ptx_version(self, at_most: int) -> int:

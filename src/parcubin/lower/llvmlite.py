@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from parcubin.errors import InternalCompilerError
@@ -28,6 +30,14 @@ class LlvmliteLlvm:
     @property
     def identity(self) -> str:
         return llvm_version()
+
+    def files(self) -> tuple[Path, ...]:
+        """The library with LLVM in it, and the version of what calls it."""
+        found = find_spec("llvmlite")
+        if found is None or found.origin is None:
+            return ()
+        folder = Path(found.origin).parent
+        return (folder / "_version.py", *sorted(folder.glob("binding/*llvmlite*")))
 
     def newest_ptx_version(self, at_most: int) -> int:
         return min(at_most, LATEST_PTX_VERSION)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parcubin.configuration import Configuration, read_configuration
 from parcubin.errors import ToolchainError, UsageError
@@ -15,6 +16,9 @@ from parcubin.lower.none import NoLlvm
 from parcubin.model import Target
 from parcubin.toolchain.decision import Decision
 from parcubin.toolchain.llvm_tools import OLDEST_VERSION, folders, tools_in
+
+if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ def select_llvm(
     *,
     target: Target | None = None,
     configuration: Configuration | None = None,
+    answers: Answers | None = None,
 ) -> LlvmSelection:
     """Chooses the LLVM that lowers. llvmlite is not loaded for that.
 
@@ -49,6 +54,7 @@ def select_llvm(
             that is not older than llvmlite's, knows the target and can link, else llvmlite.
         target: what will be compiled for.
         configuration: what the user configured; read from its places by default.
+        answers: what tools said before.
 
     Raises:
         ToolchainError: the folder that was asked for has no LLVM that can be used.
@@ -63,7 +69,7 @@ def select_llvm(
     if not requested:
         raise UsageError("The LLVM to use is 'auto', 'llvmlite' or a folder.")
     if requested == "auto":
-        return _best(target)
+        return _best(target, answers)
     llvm: Llvm
     if requested == "llvmlite":
         llvm, name = LlvmliteLlvm(), "llvmlite"
@@ -71,7 +77,7 @@ def select_llvm(
         llvm, name = NoLlvm(), "none"
     else:
         try:
-            tools = tools_in(str(Path(requested).expanduser()))
+            tools = tools_in(str(Path(requested).expanduser()), answers)
         except ToolchainError as error:
             raise ToolchainError(
                 f"The LLVM that was {origin} cannot be used. {error.message} Name a folder with opt, llc and llvm-link "
@@ -81,11 +87,11 @@ def select_llvm(
     return LlvmSelection(llvm, (Decision(name, "chosen", origin),))
 
 
-def _best(target: Target | None) -> LlvmSelection:
+def _best(target: Target | None, answers: Answers | None) -> LlvmSelection:
     decisions: list[Decision] = []
     for folder, origin in folders():
         try:
-            tools = tools_in(folder)
+            tools = tools_in(folder, answers)
         except ToolchainError as error:
             decisions.append(Decision(f"LLVM in {folder}", "rejected", error.message))
             continue

@@ -17,6 +17,7 @@ from parcubin.toolchain.shared_nvptxcompiler import shared_nvptxcompiler
 from parcubin.toolchain.version import Tool
 
 if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
     from parcubin.providers.interface import CompilationProvider
     from parcubin.providers.nvptxcompiler import NvPtxCompilerProvider
     from parcubin.providers.subprocess import SubprocessProvider
@@ -76,6 +77,7 @@ def select(
     force: bool = False,
     driver: tuple[int, int] | None = None,
     configuration: Configuration | None = None,
+    answers: Answers | None = None,
 ) -> Selection:
     """Chooses a provider from what the machine has; looks at no more than the choice needs.
 
@@ -94,6 +96,7 @@ def select(
         force: use versions with known faults all the same.
         driver: the CUDA release of the driver that must be able to load the output: (12, 4).
         configuration: what the user configured; read from its places by default.
+        answers: what tools said before.
 
     Raises:
         UsageError: the requested provider does not exist, or the configuration is wrong.
@@ -114,6 +117,7 @@ def select(
         target=target,
         force=force or configuration.force,
         driver=driver,
+        answers=answers,
     )
     if asked_by:
         search.decisions.append(Decision(f"provider {requested}", "usable", f"asked for by {asked_by}"))
@@ -172,6 +176,7 @@ class _Search:
     target: Target | None
     force: bool
     driver: tuple[int, int] | None
+    answers: Answers | None
     decisions: list[Decision] = field(default_factory=list)
     found: dict[str, list[Tool]] = field(default_factory=dict)
     searches: dict[str, Iterator[Tool]] = field(default_factory=dict)
@@ -318,7 +323,8 @@ class _Search:
             place = f"{file.path} ({origin or file.origin})"
             try:
                 executable = name in ("ptxas", "nvlink")
-                tool = Tool.executable(name, file.path) if executable else Tool.library(name, file.path)
+                known = Tool.executable if executable else Tool.library
+                tool = known(name, file.path, self.answers)
             except ToolchainError as error:
                 self._reject(f"{name} at {place}", error.message)
                 continue

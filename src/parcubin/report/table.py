@@ -26,7 +26,8 @@ def summary_table(report: Report, output: str, width: int) -> str:
     stages = [(stage, seconds(cpu)) for stage, cpu in report.stages.items()]
     slowest = [_shard(names, time, width - 24) for names, time in report.slowest[:MAX_SLOWEST]]
     rows = [(*stage, shard) for stage, shard in zip(stages, [*slowest, *[""] * len(stages)], strict=False)]
-    totals = f"{report.kernels} kernels, {report.shards} shards, {report.jobs} jobs, {report.provider}"
+    cached = f" ({report.cached} from the cache)" if report.cached else ""
+    totals = f"{report.kernels} kernels, {report.shards} shards{cached}, {report.jobs} jobs, {report.provider}"
     return f"{output}: {totals}, {seconds(report.wall_s)} s\n" + _columns(
         ("stage", "CPU s", "slowest shards"), rows, "lrl"
     )

@@ -10,8 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from parcubin.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from parcubin.cache.answers import Answers
 
 OLDEST_VERSION = 22
 """The LLVM of llvmlite 0.50, in whose IR modules are written: older ones cannot be relied on to read them."""
@@ -54,8 +58,12 @@ class LlvmTools:
         return f"LLVM {self.version} ({self.folder})"
 
 
-def tools_in(folder: str) -> LlvmTools:
+def tools_in(folder: str, answers: Answers | None = None) -> LlvmTools:
     """The tools of a folder, or of the `bin` in it. Each folder is asked once a process.
+
+    Args:
+        folder: the folder.
+        answers: what tools said before.
 
     Raises:
         ToolchainError: it has no `opt` and `llc` that run, they are too old or of different versions, or lower nothing
@@ -63,7 +71,7 @@ def tools_in(folder: str) -> LlvmTools:
     """
     for place in (Path(folder).absolute(), Path(folder).absolute() / "bin"):
         if _is_executable(place / "opt") and _is_executable(place / "llc"):
-            tools = _tools(str(place), _fingerprint(place))
+            tools = _known_tools(str(place), answers)
             break
     else:
         raise ToolchainError(f"There are no executables opt and llc in {folder}, nor in {folder}/bin.")
@@ -97,6 +105,37 @@ def _number(name: str) -> int:
 
 def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
+
+
+def _known_tools(folder: str, answers: Answers | None) -> LlvmTools:
+    if answers is None:
+        return _tools(folder, _fingerprint(Path(folder)))
+
+    def ask() -> dict[str, Any]:
+        tools = _tools(folder, _fingerprint(Path(folder)))
+        return {
+            "version": tools.version,
+            "targets": sorted(tools.targets),
+            "ptx_versions": sorted(tools.ptx_versions),
+        }
+
+    said = answers.of("what LLVM can do", files_of(folder), ask)
+    return LlvmTools(
+        folder=folder,
+        version=said["version"],
+        can_link=_is_executable(Path(folder, "llvm-link")),
+        targets=frozenset(said["targets"]),
+        ptx_versions=frozenset(said["ptx_versions"]),
+    )
+
+
+def files_of(folder: str) -> tuple[Path, ...]:
+    """The files by whose content the LLVM of a folder is told from others: `opt` and `llc`, and the library beside them
+    that most builds have LLVM in."""
+    place = Path(folder)
+    root = Path(os.path.realpath(place / "opt")).parent.parent
+    libraries = {os.path.realpath(path) for path in root.glob("lib/libLLVM*.so*")}
+    return (place / "opt", place / "llc", *map(Path, sorted(libraries)))
 
 
 def _fingerprint(folder: Path) -> tuple[tuple[int, int, int], ...]:

@@ -10,9 +10,14 @@ import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from parcubin.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from parcubin.cache.answers import Answers
 
 
 class Version(NamedTuple):
@@ -46,14 +51,14 @@ class Tool:
     version: Version
 
     @classmethod
-    def executable(cls, name: str, path: str) -> Tool:
+    def executable(cls, name: str, path: str, answers: Answers | None = None) -> Tool:
         """The executable at a path. Raises `ToolchainError` as `executable_version`."""
-        return cls(name, path, executable_version(path))
+        return cls(name, path, _known_version(path, executable_version, answers))
 
     @classmethod
-    def library(cls, name: str, path: str) -> Tool:
+    def library(cls, name: str, path: str, answers: Answers | None = None) -> Tool:
         """The library at a path. Raises `ToolchainError` as `library_version`."""
-        return cls(name, path, library_version(path))
+        return cls(name, path, _known_version(path, library_version, answers))
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -83,6 +88,13 @@ def library_version(path: str) -> Version:
         ToolchainError: the file cannot be read or holds no version.
     """
     return _library_version(path, _fingerprint(path))
+
+
+def _known_version(path: str, find: Callable[[str], Version], answers: Answers | None) -> Version:
+    """A version, which does not change while the file does not."""
+    if answers is None:
+        return find(path)
+    return Version(*answers.of("version", [path], lambda: {"version": find(path)})["version"])
 
 
 def _fingerprint(path: str) -> tuple[int, int, int]:

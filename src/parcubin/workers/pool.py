@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -64,8 +64,9 @@ class WorkerPool:
         nice: int = 0,
         jobserver: Jobserver | None = None,
         llvmlite: bool = False,
+        starts_early: bool = True,
     ) -> None:
-        """Starts workers.
+        """Makes a pool.
 
         Args:
             size: how many, at most.
@@ -73,11 +74,18 @@ class WorkerPool:
             nice: what is added to their niceness.
             jobserver: where a token is taken for each job.
             llvmlite: whether they load it while the caller prepares the first jobs.
+            starts_early: whether workers start now; otherwise `start_early`, or a job, starts them.
         """
         self.size = size
         self._state = _State(size, max_memory, nice, jobserver, llvmlite)
         self._finalizer = weakref.finalize(self, self._state.close)
         self._state.start()
+        if starts_early:
+            self.start_early()
+
+    def start_early(self) -> None:
+        """Starts workers before there are jobs."""
+        self._state.start_early()
 
     def group(self, total_timeout: float | None = None) -> JobGroup:
         """A group for the jobs of one compile.
@@ -199,6 +207,11 @@ class JobGroup:
         except TimeoutError:
             yield from left
 
+    def cached(self, jobs: Iterable[Job[Any]]) -> int:
+        """How many of these jobs were not run, because a cache had their results."""
+        del jobs
+        return 0
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What happened to workers, each thing once."""
@@ -256,6 +269,7 @@ class _State:
         self._nice = nice
         self._jobserver = jobserver
         self._llvmlite = llvmlite
+        self._starts_early = False
         self._owner = os.getpid()
         self._lock = threading.RLock()  # the garbage collector may close a pool at any point
         self._numbers = itertools.count()
@@ -278,6 +292,10 @@ class _State:
     def start(self) -> None:
         _states.add(self)
         self._thread.start()
+
+    def start_early(self) -> None:
+        self._starts_early = True
+        self._wake()
 
     def submit(
         self, job: Job[ResultT], cost: float, size: float, group: JobGroup, limit: TimeLimit
@@ -339,9 +357,12 @@ class _State:
         try:
             self._hands = [_Hand(Worker(temporary, self._nice, llvmlite=self._llvmlite)) for _ in range(self._size)]
             self._idle = self._hands[::-1]
-            for hand in self._hands[: self._first_workers()]:
-                self._give_thread(hand)
             while not self.closed:
+                if self._starts_early:
+                    self._starts_early = False
+                    for hand in self._hands[: self._first_workers()]:
+                        if hand.thread is None:
+                            self._give_thread(hand)
                 self._wait(*self._start_jobs())
         finally:
             self._end()

@@ -1,0 +1,1 @@
+"""Results that are kept: keys, entries, and the places where entries lie."""
