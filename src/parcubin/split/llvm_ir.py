@@ -256,7 +256,7 @@ def _global(global_: Global, entity: Entity, for_host: bool) -> Symbol:
     name = global_.name
     is_variable = global_.keyword in ("global", "constant")
     binding = _binding(name, global_.linkage, global_.in_comdat)
-    references = (entity.calls | entity.mentions) - {name}
+    references = (entity.calls | entity.mentions) - {name} if global_.defined else frozenset()
     return Symbol(
         name=name,
         kind=SymbolKind.VARIABLE if is_variable else SymbolKind.FUNCTION,

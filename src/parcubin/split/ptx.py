@@ -33,7 +33,7 @@ from parcubin.split.outline import Binding, Sharing, Symbol, SymbolKind
 _DESCRIPTION = re.compile(r"\.(?:version|target|address_size|pragma)\b")
 _DEBUG_TARGET = re.compile(rb"\.target\b.*\bdebug\b")
 _FILE = re.compile(rb"\.file\D*(\d{1,9})\s*(.*)", re.S)
-_LABEL = re.compile(rb"([\w$]+):")
+_LABEL = re.compile(rb"(?<![\w$])([\w$]++):")
 _OFFSET_OF_STRING = re.compile(rb"\bfunction_name\s+[\w$]+\s*\+")
 _LINKAGES = re.compile(r"(?:\s|\.(?:visible|weak|extern|common)\b)*")
 
