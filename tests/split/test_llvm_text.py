@@ -144,6 +144,11 @@ NOT_PRINTED = {
     + "!0 = !{ptr @f}\n",
     "metadata behind metadata": GOOD + '!nvvm.annotations = !{!0} !0 = !{ptr @f, !"kernel", i32 1}\n',
     "metadata behind a declaration": GOOD + "declare void @x() !nvvm.annotations = !{!0}\n!0 = !{ptr @f}\n",
+    "a kernel behind two spaces": GOOD.replace("define ", "define  ", 1),
+    "a linkage behind two spaces": GOOD.replace("define ", "define linkonce_odr  dso_local ", 1),
+    "a linkage in front of a tab": GOOD.replace("define ", "define weak\t", 1),
+    "a comdat behind a tab": GOOD + "$x = comdat any\ndefine void @x()\tcomdat {\n  ret void\n}\n",
+    "an address space with spaces": GOOD.replace("@g = ", "@g = addrspace( 4 ) "),
     "attributes on two lines": GOOD + "attributes #7 = {\n  nounwind }\n",
 }
 

@@ -12,7 +12,7 @@ LINKAGES = (
     "private|internal|available_externally|linkonce_odr|linkonce|weak_odr|weak|common|appending|extern_weak|external"
 )
 _HEADER = re.compile(
-    rf"@(?P<name>{NAME}) = (?P<words>(?:[a-z_]+(?:\([^)]*\))? )*?)"
+    rf"@(?P<name>{NAME}) = (?P<words>(?:[a-z_]+(?:\([^)\s]*\))? )*?)"
     r"(?P<keyword>global|constant|alias|ifunc) (?P<rest>.*)",
     re.A,
 )

@@ -28,8 +28,8 @@ __all__ = ["LlvmOutline", "NotInPrintedFormError", "outline_llvm_ir"]
 
 FUNCTION_HEADER = re.compile(
     rf"(?:define|declare)(?: ![-\w$.\\]+ !\d+)*"
-    rf"(?P<words>(?: (?:{LINKAGES}|dso_local|dso_preemptable|default|hidden|protected|dllimport|dllexport))*)"
-    rf'(?P<kernel> (?:ptx_kernel|cc ?71)\b)?(?:[^\n"@]++|"[^"\n]*+")*+@(?P<name>{NAME})\(',
+    rf"(?P<words>(?: (?:{LINKAGES}|dso_local|dso_preemptable|default|hidden|protected|dllimport|dllexport)\b)*+)"
+    rf'(?P<kernel> (?:ptx_kernel|cc ?71)\b)?+(?= \S)(?:[^\n"@]++|"[^"\n]*+")*+@(?P<name>{NAME})\(',
     re.A,
 )
 _LINKAGE = re.compile(rf"\b(?:{LINKAGES})\b")
@@ -195,7 +195,7 @@ def outline_llvm_ir(text: str, name: str = "input") -> LlvmOutline:
         symbols[global_name] = _global(Global.parse(line), entity, for_host)
     for function in module.functions:
         header = FUNCTION_HEADER.match(function)
-        if header is None or header["name"] in symbols:
+        if header is None or header["name"] in symbols or "\t" in function[: function.find("\n")]:
             raise NotInPrintedFormError(function.split("\n", 1)[0][:120])
         entity = entities[header["name"]] = tokenize(function)
         symbols[header["name"]] = _function(header, entity, header["name"] in kernels, not_inlined)
