@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,12 @@ from tests.pipeline.samples import kernel, module
 
 def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.fixture(autouse=True)
+def _no_other_compilers() -> None:
+    """Compilers of other tests that nobody closed and nobody has any more."""
+    gc.collect()
 
 
 def test_200_compiles_from_32_threads() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable, show_verbose
+from parcubin.cli.main import end_interruptibility
 from parcubin.configuration import bytes_of
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
@@ -152,6 +153,7 @@ def compile_command(
                 timeout=timeout,
                 total_timeout=total_timeout,
             )
+            end_interruptibility()
             program.write(path)
             if depfile is not None:
                 write_depfile(depfile, output, dependencies(inputs, compiler, emit))

@@ -81,6 +81,13 @@ def unwind_on_signals() -> None:
             signal.signal(number, _unwind)
 
 
+def end_interruptibility() -> None:
+    """From here on, SIGINT and SIGTERM come too late: what was asked for is written, and the exit status says so."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is _unwind:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def _unwind(number: int, _: FrameType | None) -> None:
     for other in (signal.SIGINT, signal.SIGTERM):
         signal.signal(other, signal.SIG_IGN)
