@@ -112,8 +112,9 @@ def test_async(compiler: parcubin.Compiler) -> None:
         asyncio.run(compiler.compile_async("no such file"))
 
 
+@pytest.mark.parametrize("cache", ["off", "kept"])
 @pytest.mark.fault("an asynchronous compile that is cancelled", "its jobs end; other compiles and the compiler go on")
-def test_cancelled(tmp_path: Path) -> None:
+def test_cancelled(cache: str, tmp_path: Path) -> None:
     ptxas = tmp_path / "ptxas"
     with parcubin.Compiler("sm_80", jobs=1) as compiler:
         selection = compiler.select_provider("bundle")
@@ -139,7 +140,8 @@ def test_cancelled(tmp_path: Path) -> None:
         assert list((await other).kernels) == ["other"]
         return took
 
-    with parcubin.Compiler("sm_80", jobs=2, provider="subprocess", paths=paths) as compiler:
+    folder = cache if cache == "off" else tmp_path / cache
+    with parcubin.Compiler("sm_80", jobs=2, provider="subprocess", paths=paths, cache=folder) as compiler:
         assert asyncio.run(run(compiler)) < 100  # of 1000
         program = compiler.compile(GOOD)
         assert list(program.kernels) == ["good"]

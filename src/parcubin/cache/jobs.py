@@ -104,10 +104,11 @@ class _Work:
 
 
 class CachedJobGroup(JobGroup):
-    """The jobs of one compile, through a cache."""
+    """The jobs of one compile, through a cache. Those that run are the other group's, which is cancelled with them."""
 
     def __init__(self, group: JobGroup, jobs: JobCache) -> None:
         super().__init__(group._state, group._limit)
+        self._group = group
         self._from_cache: set[CompileShard] = set()
         self._jobs = jobs
         self._cache = jobs.cache
@@ -120,7 +121,7 @@ class CachedJobGroup(JobGroup):
     ) -> JobFuture[ResultT]:
         work = self._work(job)
         if work is None:
-            return super().submit(job, cost, size=size, timeout=timeout)
+            return self._group.submit(job, cost, size=size, timeout=timeout)
         known = work.look()
         future: _CachedFuture[ResultT] = _CachedFuture(self._limit)
         if known is not None:
@@ -130,10 +131,24 @@ class CachedJobGroup(JobGroup):
             future.set_result(known)
             return future
         submit = cast(
-            "Callable[[Job[Any]], JobFuture[Any]]", partial(super().submit, cost=cost, size=size, timeout=timeout)
+            "Callable[[Job[Any]], JobFuture[Any]]", partial(self._group.submit, cost=cost, size=size, timeout=timeout)
         )
         self._start(work, submit, future)
         return future
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self._group.warnings
+
+    @property
+    def peak_memory(self) -> int:
+        return self._group.peak_memory
+
+    def cancel(self) -> None:
+        self._group.cancel()
+
+    def warn(self, message: str) -> None:
+        self._group.warn(message)
 
     def _start(self, work: _Work, submit: Callable[[Job[Any]], JobFuture[Any]], future: _CachedFuture[Any]) -> None:
         """Runs a job, or waits for whoever runs it already."""
