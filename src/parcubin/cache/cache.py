@@ -33,8 +33,8 @@ class Cache:
 
         Args:
             key: of the result.
-            read: what makes it of an entry. Raises `ValueError`, `KeyError`, `TypeError` or a `ParcubinError` where the
-                entry is not what it should be.
+            read: what makes it of an entry. Raises `ValueError`, `KeyError`, `TypeError`, `IndexError` or a
+                `ParcubinError` where the entry is not what it should be.
         """
         return self._get(self._stores, key, read)
 

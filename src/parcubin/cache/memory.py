@@ -1,4 +1,4 @@
-"""Entries in this process's memory, and one computation a key."""
+"""Entries in this process's memory."""
 
 from __future__ import annotations
 

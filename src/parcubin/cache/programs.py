@@ -86,24 +86,24 @@ class KeptProgram:
         """Reads what `entry` made.
 
         Raises:
-            ValueError, KeyError, TypeError: it is something else.
+            ValueError, KeyError, TypeError, IndexError: it is something else.
         """
-        facts, blobs = entry.facts, iter(entry.blobs)
-        logs = tuple(_text(next(blobs)) for _ in range(facts["logs"]))
+        facts, blobs = entry.facts, list(reversed(entry.blobs))
+        logs = tuple(_text(blobs.pop()) for _ in range(facts["logs"]))
         kept = cls(
             kernels=tuple(KernelInfo(*values) for values in facts["kernels"]),
             variables=tuple(VariableInfo(*values) for values in facts["variables"]),
-            assemblies=tuple(Assembly(next(blobs), _text(next(blobs))) for _ in range(facts["assemblies"])),
-            ptx=tuple(Ptx(_text(next(blobs)), name) for name in facts["ptx"]),
-            image=next(blobs) if facts["image"] else None,
+            assemblies=tuple(Assembly(blobs.pop(), _text(blobs.pop())) for _ in range(facts["assemblies"])),
+            ptx=tuple(Ptx(_text(blobs.pop()), name) for name in facts["ptx"]),
+            image=blobs.pop() if facts["image"] else None,
             count=facts["count"],
             shards=facts["shards"],
             llvm=facts["llvm"],
-            helper_calls={kernel: tuple(calls) for kernel, calls in facts["helper_calls"].items()},
+            helper_calls={kernel: tuple(calls) for kernel, calls in dict(facts["helper_calls"]).items()},
             warnings=tuple(facts["warnings"]),
             logs=logs,
         )
-        if next(blobs, None) is not None:
+        if blobs:
             raise ValueError("an entry does not say what it should")
         return kept
 

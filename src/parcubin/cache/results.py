@@ -92,12 +92,13 @@ def read_shard(entry: Entry, name: str, ptx: Ptx | None) -> ShardResult:
 
 
 def entry_of_link(result: LinkResult) -> Entry:
-    return Entry({}, (result.cubin, _encoded(result.log)))
+    return Entry({"warning": result.warning}, (result.cubin, _encoded(result.log)))
 
 
 def read_link(entry: Entry) -> LinkResult:
     cubin, log = entry.blobs
-    return LinkResult(cubin, _decoded(log), read_cubin(cubin, "the linked output"), {})
+    info = read_cubin(cubin, "the linked output")
+    return LinkResult(cubin, _decoded(log), info, {}, _optional(str, entry.facts["warning"]))
 
 
 def entry_of_text(text: str) -> Entry:
