@@ -67,6 +67,15 @@ def test_toolchain_is_listed(tmp_path: Path) -> None:
     assert all(Path(name).exists() for name in listed[1:])
 
 
+def test_one_shard_needs_no_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARCUBIN_FORBID", "subprocess,nvjitlink,driver")  # libnvptxcompiler links nothing
+    source, depfile = tmp_path / "first.ptx", tmp_path / "out.d"
+    source.write_text(PTX.format(name="k"))
+    result = parcubin("compile", source, "--arch", "sm_90", "-o", tmp_path / "out.cubin", "--depfile", depfile, "-q")
+    assert result.exit_code == 0, result.output
+    assert "nvptxcompiler" in depfile.read_text()
+
+
 def test_no_dependencies_of_what_failed(tmp_path: Path) -> None:
     source = tmp_path / "first.ptx"
     source.write_text(PTX.format(name="k").replace("ret", "rte"))

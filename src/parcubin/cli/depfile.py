@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import parcubin
-from parcubin.errors import UsageError
+from parcubin.errors import ToolchainError, UsageError
 from parcubin.files import write_file
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def dependencies(inputs: Sequence[Path], compiler: Compiler, output: Emit) -> li
     files = [str(path) for path in inputs]
     if compiler._libdevice is not None:
         files.append(str(compiler._libdevice))
-    if selection := compiler.select_provider(output):
+    try:
+        selection = compiler.select_provider(output)
+    except ToolchainError:  # what is one shard needs no linker
+        selection = compiler.select_provider("bundle")
+    if selection:
         files += [tool.path for tool in selection.tools]
     files += map(str, compiler._llvm.files())
     files.append(str(Path(parcubin.__file__)))
