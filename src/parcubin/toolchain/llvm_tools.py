@@ -79,8 +79,6 @@ def tools_in(folder: str, answers: Answers | None = None) -> LlvmTools:
         raise ToolchainError(
             f"{tools} is too old: it takes LLVM {OLDEST_VERSION} or newer to read what lowering gives it."
         )
-    if not tools.targets:
-        raise ToolchainError(f"{tools} was built without the NVPTX target.")
     return tools
 
 
@@ -154,13 +152,16 @@ def _tools(folder: str, _fingerprint: tuple[tuple[int, int, int], ...]) -> LlvmT
     first, second = (version[1] for version in versions if version)
     if first != second:
         raise ToolchainError(f"{opt} is of LLVM {first} and {llc} of LLVM {second}.")
-    return LlvmTools(
+    tools = LlvmTools(
         folder=folder,
         version=first,
         can_link=_is_executable(Path(folder, "llvm-link")),
         targets=frozenset(_CPU.findall(said[2])),
         ptx_versions=frozenset(map(int, _PTX_VERSION.findall(said[2]))),
     )
+    if not tools.targets and tools.major >= OLDEST_VERSION:
+        raise ToolchainError(f"{tools} was built without the NVPTX target.")
+    return tools
 
 
 def _said(commands: list[list[str]]) -> list[str]:
