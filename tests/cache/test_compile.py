@@ -27,6 +27,7 @@ from parcubin.lower.external import ExternalLlvm
 from parcubin.model import CompilationOptions, Emit
 from parcubin.program import Program
 from parcubin.split import grouping
+from parcubin.toolchain import version
 from parcubin.workers.jobs import AskVersions, CompileShard, LinkShards, PrintModule
 from parcubin.workers.pool import JobGroup
 from tests.command_line import parcubin as run
@@ -370,6 +371,28 @@ def test_another_llvm_lowers_itself(tmp_path: Path, external_llvm: ExternalLlvm)
         again = compiled(tmp_path, llvm=external_llvm.tools.folder)
     assert content(again) == content(other)
     assert external_llvm.tools.folder in again.report.toolchain
+
+
+def test_what_a_script_starts_is_asked_every_time(tmp_path: Path) -> None:
+    """A wrapper of ptxas stays as it is when what it starts is replaced."""
+    with Compiler("sm_90", jobs=1, provider="subprocess") as compiler:
+        selection = compiler.select_provider("bundle")
+    assert selection is not None
+    real, wrapper = tmp_path / "real", tmp_path / "ptxas"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+    started = f'#!/bin/sh\nexec {selection.tools[0].path} "$@"\n'
+    said = rf"{selection.tools[0].path} --version | sed 's/\(V[0-9]*\.[0-9]*\)\.[0-9]*/\1.999/'"
+    replaced = f'#!/bin/sh\nif [ "$1" = --version ]; then {said}; exit; fi\nexec {selection.tools[0].path} "$@"\n'
+    reports = []
+    for text in (started, replaced):
+        real.write_text(text)
+        real.chmod(0o755)
+        version._executable_version.cache_clear()  # as in another process
+        settings = {"provider": "subprocess", "paths": ToolPaths(ptxas=str(wrapper))}
+        reports.append(compiled(tmp_path / "cache", PTX, "bundle", **settings).report)
+    assert [".999" in report.toolchain for report in reports] == [False, True]
+    assert [report.cached for report in reports] == [0, 0]
 
 
 def test_versions_are_asked_once(tmp_path: Path, ran: list[Any]) -> None:

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from parcubin.cache.cache import Cache
-from parcubin.cache.fingerprint import file_fingerprint
+from parcubin.cache.fingerprint import file_fingerprint, is_script
 from parcubin.cache.key import key_of
 
 
@@ -21,7 +21,7 @@ class Answers:
     def of(
         self, question: str, files: Iterable[str | PathLike[str]], ask: Callable[[], dict[str, Any]]
     ) -> dict[str, Any]:
-        """An answer.
+        """An answer. A script is asked every time.
 
         Args:
             question: what is asked.
@@ -31,7 +31,10 @@ class Answers:
         Returns:
             Plain JSON.
         """
+        files = tuple(files)
         try:
+            if any(map(is_script, files)):
+                return ask()
             facts = {"question": question, "files": [file_fingerprint(path) for path in files]}
         except OSError:
             return ask()

@@ -39,6 +39,16 @@ def _fingerprint(path: str, _unchanged: tuple[int, ...]) -> str:
     return digest.hexdigest()
 
 
+def is_script(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a script, which may start any other file: its own content does not tell what it does.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open(path, "rb") as file:  # noqa: PTH123 - what is called often
+        return file.read(2) == b"#!"
+
+
 def fingerprints(files: Iterable[str | os.PathLike[str]]) -> list[str]:
     """The fingerprint of each file; of one that cannot be read, that it cannot."""
     found = []
