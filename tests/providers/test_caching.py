@@ -112,6 +112,7 @@ def test_everything_that_reaches_the_output_is_in_the_key() -> None:
         CompilationOptions(keep_log=True),
         CompilationOptions(inlining_threshold=1),
         CompilationOptions(flush_to_zero=True),
+        CompilationOptions(ptxas_options=("--fmad=false",)),
     ]
     for _ in range(2):
         for option in options:

@@ -53,7 +53,7 @@ def run(invoked_as: str, arguments: Sequence[str]) -> int:
     try:
         command = CommandLine(arguments)
     except NotUnderstoodError as error:
-        become(real, arguments, f"{error} is not understood")
+        become(real, arguments, f"{error} is left to ptxas")
     if why := _why_whole(command):
         become(real, arguments, why)
     if not (allow_slower_code or _is_as_good_in_parts(command)):
