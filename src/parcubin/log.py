@@ -10,6 +10,7 @@ import logging
 import os
 
 from parcubin.errors import UsageError
+from parcubin.printable import printable
 
 _LEVELS = {"warning": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG}
 _ROOT = logging.getLogger("parcubin")
@@ -21,11 +22,18 @@ def logger(name: str) -> logging.Logger:
     return _ROOT.getChild(name)
 
 
+class _Formatter(logging.Formatter):
+    """Lines that a terminal does not obey."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def show_log(level: int) -> None:
     """Writes what happens to standard error, from `level` of `logging` on."""
     if not any(isinstance(handler, logging.StreamHandler) for handler in _ROOT.handlers):
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+        handler.setFormatter(_Formatter("%(asctime)s %(name)s: %(message)s"))
         _ROOT.addHandler(handler)
     _ROOT.setLevel(level)
 

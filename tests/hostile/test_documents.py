@@ -66,6 +66,16 @@ def test_log_is_silent_unless_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "PARCUBIN_LOG" in said()
 
 
+def test_no_terminal_obeys_the_log(tmp_path: Path) -> None:
+    source = tmp_path / "a\x1b[31m.ll"
+    source.write_text(module(kernel("k", "  bogus\n")))
+    command = [sys.executable, "-m", "parcubin", "compile", str(source), "--arch", "sm_80", "-j", "1", "-vv"]
+    run = subprocess.run([*command, "-o", str(tmp_path / "out.cubin")], capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "\\x1b[31m.ll failed" in run.stderr
+    assert "\x1b" not in run.stderr
+
+
 def test_log_goes_to_handlers_of_the_host(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "parcubin"):
         parcubin.compile(module(kernel("k")), "sm_80", jobs=1)

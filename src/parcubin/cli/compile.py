@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parcubin.cli.arguments import Argument, Option
-from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, printable, show_verbose
+from parcubin.cli.errors import describe, exit_on_error, print_error, print_json, show_verbose
 from parcubin.cli.main import end_interruptibility
 from parcubin.configuration import bytes_of
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
+from parcubin.printable import printable
 
 if TYPE_CHECKING:
     from parcubin.program import Report

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from parcubin.errors import InputError, ParcubinError
+from parcubin.printable import printable
 
 MAX_LOG_LINES = 20
 
@@ -46,11 +47,6 @@ def print_error(error: ParcubinError) -> None:
         print(f"    {printable(line)}", file=sys.stderr)
     if len(lines) > MAX_LOG_LINES:
         print(f"    ... {len(lines) - MAX_LOG_LINES} more lines of the compiler's log", file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """The text with escapes for characters that a terminal may obey: names in it can be an input's."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def describe(error: ParcubinError) -> dict[str, object]:
