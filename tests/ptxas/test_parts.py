@@ -40,6 +40,17 @@ def test_messages_and_registers_are_those_of_ptxas(
     assert read_cubin(whole).variables.keys() == read_cubin(parts).variables.keys()
 
 
+def test_what_is_kept_says_the_same(eager: Front, ptxas: str, tmp_path: Path) -> None:
+    eager.environment["PARCUBIN_CACHE"] = str(tmp_path / "cache")
+    outputs = [
+        both(text, ["-arch=sm_90", "-v", "-warn-double-usage"], eager, ptxas, tmp_path)[1]
+        for text in (TALKATIVE, TALKATIVE, f"// other lines\n\n{TALKATIVE}")
+    ]
+    assert eager.how == "compiled in parts"
+    assert len(set(outputs)) == 1
+    assert list((tmp_path / "cache" / "v1").iterdir())
+
+
 def test_stack_of_kernels(eager: Front, ptxas: str, tmp_path: Path) -> None:
     both(STACK, ["-arch=sm_90", "-v"], eager, ptxas, tmp_path)
     assert eager.how == "compiled in parts"

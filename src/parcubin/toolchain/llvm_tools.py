@@ -132,7 +132,7 @@ def files_of(folder: str) -> tuple[Path, ...]:
     that most builds have LLVM in."""
     place = Path(folder)
     root = Path(os.path.realpath(place / "opt")).parent.parent
-    libraries = {os.path.realpath(path) for path in root.glob("lib/libLLVM*.so*")}
+    libraries = {os.path.realpath(path) for path in root.glob("lib*/libLLVM*.so*")}
     return (place / "opt", place / "llc", *map(Path, sorted(libraries)))
 
 
