@@ -28,12 +28,22 @@ def private_cache_folder(name: str) -> Path:
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
+        private = is_private(folder)
     except OSError as error:
         raise ToolchainError(f"{folder} cannot be used: {error.strerror}.") from error
-    if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if not private:
         raise ToolchainError(f"{folder} is not private: another user could put files there.")
     return folder
+
+
+def is_private(folder: Path) -> bool:
+    """Whether a folder belongs to this process's user, and nobody else can write to it.
+
+    Raises:
+        OSError: it is not there.
+    """
+    status = folder.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _base(variable: str, default: str) -> Path:

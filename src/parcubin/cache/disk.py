@@ -22,6 +22,7 @@ from pathlib import Path
 
 from parcubin.cache.store import MAX_ENTRY_BYTES
 from parcubin.errors import ToolchainError
+from parcubin.user_files import is_private
 
 MAX_AGE_S = 30 * 86400.0
 """Seconds after which an entry goes that nobody used."""
@@ -97,20 +98,16 @@ class DiskStore:
     def _check(self) -> None:
         try:
             self.folder.mkdir(mode=0o777 if self._shared else 0o700, parents=True, exist_ok=True)
-            status = self.folder.stat()
+            places = [folder for folder in (self.folder, Path(self._entries)) if folder.exists()]
+            trusted = self._shared or all(map(is_private, places))
         except OSError as error:
             raise ToolchainError(f"The cache {self.folder} cannot be used: {error.strerror or error}.") from None
-        if self._shared:
-            return
-        for folder in (self.folder, Path(self._entries)):
-            if folder.exists():
-                status = folder.stat()
-                if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                    raise ToolchainError(
-                        f"The cache {self.folder} is not private: another user could put files there. Make it yours "
-                        "alone (chmod go-w), name another folder, or set PARCUBIN_CACHE_SHARED=1 if all who can write "
-                        "to it are trusted."
-                    )
+        if not trusted:
+            raise ToolchainError(
+                f"The cache {self.folder} is not private: another user could put files there. Make it yours alone "
+                "(chmod go-w), name another folder, or set PARCUBIN_CACHE_SHARED=1 if all who can write to it are "
+                "trusted."
+            )
 
     @property
     def warnings(self) -> tuple[str, ...]:
