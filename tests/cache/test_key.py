@@ -26,6 +26,7 @@ from parcubin.cache.key import (
     text_without_comments,
 )
 from parcubin.cache.request import Request
+from parcubin.lower.external import ExternalLlvm
 from parcubin.lower.llvmlite import LlvmliteLlvm
 from parcubin.lower.lowering import lower
 from parcubin.model import (
@@ -40,6 +41,7 @@ from parcubin.model import (
 )
 from parcubin.providers.selection import select
 from parcubin.providers.subprocess import SubprocessProvider
+from parcubin.toolchain.llvm_tools import LlvmTools
 from parcubin.toolchain.version import Tool, Version
 from parcubin.workers.jobs import CompileShard, LinkShards, Lowering, PrintModule, ReadLibdevice
 from tests.pipeline.samples import kernel, module
@@ -256,6 +258,17 @@ def test_the_toolchain_is_in_the_keys(tmp_path: Path) -> None:
     newer = SubprocessProvider(Tool("ptxas", "/nowhere", Version(13, 5, 38)))
     found.add(Toolchain.of(LlvmliteLlvm(), newer, []).provider)
     assert len(found) == 8
+
+
+@pytest.mark.parametrize(("content", "counts"), [("#!/bin/sh\n", True), ("\x7fELF", False)])
+def test_the_version_of_a_script_is_in_the_key(content: str, counts: bool, tmp_path: Path) -> None:
+    for name in ("opt", "llc"):
+        (tmp_path / name).write_text(content)
+    found = {
+        Toolchain.of(ExternalLlvm(LlvmTools(str(tmp_path), version, False, frozenset(), frozenset())), None, []).llvm
+        for version in ("22.1.0", "22.1.8")
+    }
+    assert len(found) == 1 + counts
 
 
 def test_where_a_tool_lies_is_not_in_the_key(tmp_path: Path) -> None:

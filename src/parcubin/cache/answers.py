@@ -32,9 +32,9 @@ class Answers:
             Plain JSON.
         """
         files = tuple(files)
+        if any(map(is_script, files)):
+            return ask()
         try:
-            if any(map(is_script, files)):
-                return ask()
             facts = {"question": question, "files": [file_fingerprint(path) for path in files]}
         except OSError:
             return ask()

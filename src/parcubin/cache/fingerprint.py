@@ -40,13 +40,12 @@ def _fingerprint(path: str, _unchanged: tuple[int, ...]) -> str:
 
 
 def is_script(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a script, which may start any other file: its own content does not tell what it does.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    with open(path, "rb") as file:  # noqa: PTH123 - what is called often
-        return file.read(2) == b"#!"
+    """Whether a file is a script, which may start any other file: its own content does not tell what it does."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - what is called often
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
 
 
 def fingerprints(files: Iterable[str | os.PathLike[str]]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from parcubin.cache.fingerprint import fingerprints, own_fingerprint
+from parcubin.cache.fingerprint import fingerprints, is_script, own_fingerprint
 from parcubin.model import CompilationOptions, DeferredModule, DeviceLibrary, RelocatableModule
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ class Toolchain:
             provider: what compiles the PTX.
             tools: the files that the provider uses. Of the driver there are none; its version is in its identity.
         """
-        lowering = [type(llvm).__name__, *fingerprints(llvm.files())]
+        files = llvm.files()
+        said = [llvm.identity] if any(map(is_script, files)) else []
+        lowering = [type(llvm).__name__, *said, *fingerprints(files)]
         assembling = [
             *([provider.name, provider.identity] if provider else []),
             *zip([tool.name for tool in tools], fingerprints(tool.path for tool in tools), strict=True),
