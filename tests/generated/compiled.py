@@ -6,6 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
+
+from elftools.elf.elffile import ELFFile
 
 import parcubin
 import parcubin.split.grouping as grouping
@@ -84,6 +88,7 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
     names = sorted(kernel.name for kernel in program.kernels)
     for way, cubins in {WHOLE: [whole], **split.images}.items():
         infos = [read_cubin(cubin, way) for cubin in cubins]
+        found += [f"{way}: sections {pair} overlap" for cubin in cubins for pair in _overlaps(cubin)]
         kernels = sorted(name for info in infos for name in info.kernels)
         if kernels != names:
             found.append(f"{way}: the kernels are {kernels}, not {names}")
@@ -102,6 +107,13 @@ def static_differences(program: Program, whole: bytes, split: Split) -> list[str
         if split.bundle.kernels[name].registers != whole_kernels[name].registers
     ]
     return found
+
+
+def _overlaps(cubin: bytes) -> list[str]:
+    """Pairs of sections of which one begins where the other has not ended."""
+    sections = [s for s in ELFFile(BytesIO(cubin)).iter_sections() if s["sh_type"] != "SHT_NOBITS" and s["sh_size"]]
+    sections.sort(key=lambda s: s["sh_offset"])
+    return [f"{a.name}, {b.name}" for a, b in pairwise(sections) if a["sh_offset"] + a["sh_size"] > b["sh_offset"]]
 
 
 def _definitions(program: Program, variable: Variable, infos: Sequence[CubinInfo]) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from parcubin.inspect.ptx_lines import with_own_ptx_lines, without_ptx_lines
 from tests.inspect.cuda_tools import Tools
@@ -49,3 +52,22 @@ def test_what_is_not_as_expected_is_left_out(tools: Tools) -> None:
         bare = without_ptx_lines(image)
         assert not any("File" in row for rows in tools.line_table(bare, "-gp").values() for row in rows)
         assert tools.line_table(bare) == tools.line_table(linked)
+
+
+def test_local_functions_of_one_name_keep_their_sections(tools: Tools) -> None:
+    """Modules compiled with -c have a copy each of the helper routine that divides."""
+    texts = [
+        module(kernel(f"k{n}", ".reg .b64 %rq;\ndiv.u64 %rq, %rd1, %rd1;\nst.u64 [%rd1], %rq;\n")) for n in range(5)
+    ]
+    inputs = [
+        tools.assemble(text, "sm_90", "-lineinfo", "-c" if n < 2 else "-ewp", name=f"m{n}")
+        for n, text in enumerate(texts)
+    ]
+    linked = tools.link(inputs, "sm_90")
+    names = [section.name for section in ELFFile(BytesIO(linked)).iter_sections()]
+    assert len(set(names)) < len(names)
+    corrected = with_own_ptx_lines(linked, inputs)
+    assert corrected is not None
+    before, after = (list(ELFFile(BytesIO(image)).iter_sections()) for image in (linked, corrected))
+    changed = {a.name for a, b in zip(after, before, strict=True) if a.header != b.header or a.data() != b.data()}
+    assert changed == {".nv_debug_line_sass", ".rela.nv_debug_line_sass"}

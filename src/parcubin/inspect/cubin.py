@@ -169,14 +169,17 @@ def with_section(cubin: bytes, name: str, contents: bytes) -> bytes:
     Raises:
         InputError: it is not a CUBIN, or damaged.
     """
-    places = section_places(cubin)
-    start, changed = places[name].start, bytearray(cubin)
-    if len(contents) > places[name].stop - start:
-        start = len(cubin)
+    try:
+        elf = _Elf(cubin)
+    except _FormatError as error:
+        raise InputError(f"A CUBIN is damaged: {error}.") from None
+    # Sections of local functions that are called alike have one name.
+    number = max(number for number, other in enumerate(elf.section_names) if other == name)
+    section, changed = elf.sections[number], bytearray(cubin)
+    start = section.offset if len(contents) <= section.size else len(cubin)
     changed[start : start + len(contents)] = contents
-    entry = _HEADER.unpack_from(cubin)[6] + _SECTION.size * list(places).index(name)
-    fields = _Section(*_SECTION.unpack_from(cubin, entry))
-    _SECTION.pack_into(changed, entry, *fields._replace(offset=start, size=len(contents)))
+    entry = _HEADER.unpack_from(cubin)[6] + _SECTION.size * number
+    _SECTION.pack_into(changed, entry, *section._replace(offset=start, size=len(contents)))
     return bytes(changed)
 
 
