@@ -168,7 +168,7 @@ def read_file(path: Path, name: str = "") -> bytes:
                 return file.readall()
             start = _first_of_pipe(file, name) if stat.S_ISFIFO(status.st_mode) else b""
             os.set_blocking(file.fileno(), True)
-            return start + _read(name, file)
+            return _read(name, file, start)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
         reason = error.strerror if isinstance(error, OSError) else None
         raise InputError(f"Cannot read {name}: {reason or error}.", input_name=name) from None
@@ -201,9 +201,10 @@ def _unpacked(name: str, data: bytes) -> bytes:
         raise InputError(f"Cannot unpack {name}: {error}.", input_name=name) from None
 
 
-def _read(name: str, file: io.FileIO | gzip.GzipFile | lzma.LZMAFile) -> bytes:
-    """All there is. What is no input by its first megabyte is not read to its end, which it may not have."""
-    data, most = bytearray(), _most_bytes()
+def _read(name: str, file: io.FileIO | gzip.GzipFile | lzma.LZMAFile, start: bytes = b"") -> bytes:
+    """All there is, after what was read before. What is no input by its first megabyte is not read to its end, which
+    it may not have."""
+    data, most = bytearray(start), _most_bytes()
     looked = False
     while part := file.read(_PART):  # memory for what is asked for is taken at once
         data += part
