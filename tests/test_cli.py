@@ -310,6 +310,48 @@ def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     assert source.read_text() == ".version 9.0"
 
 
+OVERWRITING = {
+    "depfile is an input": ["compile", "in/0000.ptx", "-o", "k.cubin", "--depfile", "in/0000.ptx"],
+    "depfile is a link to an input": ["compile", "in/0000.ptx", "-o", "k.cubin", "--depfile", "link.ptx"],
+    "depfile is the output": ["compile", "in/0000.ptx", "-o", "k.cubin", "--depfile", "in/../k.cubin"],
+    "depfile is in the output": ["compile", "in/0000.ptx", "-o", "empty", "--depfile", "empty/k.d"],
+    "depfile is in the kept": ["compile", "in/0000.ptx", "-o", "k.cubin", "--keep", "empty", "--depfile", "empty/k.d"],
+    "output holds an input": ["compile", "in/0000.ptx", "-o", "in", "--emit", "ptx"],
+    "kept holds an input": ["compile", "in/0000.ptx", "-o", "k.cubin", "--keep", "in"],
+    "kept holds another's": ["compile", "in/0000.ptx", "-o", "k.cubin", "--keep", "other"],
+    "kept holds a link": ["compile", "in/0000.ptx", "-o", "k.cubin", "--keep", "links"],
+    "kept is a file": ["compile", "in/0000.ptx", "-o", "k.cubin", "--keep", "link.ptx"],
+    "kept is the output": ["compile", "in/0000.ptx", "-o", "empty", "--keep", "empty"],
+    "kept holds the output": ["compile", "in/0000.ptx", "-o", "empty/k.cubin", "--keep", "empty"],
+    "split holds an input": ["split", "in/0000.ptx", "-o", "in"],
+    "split holds another's": ["split", "in/0000.ptx", "-o", "other"],
+    "split holds more than a split": ["split", "in/0000.ptx", "-o", "plan"],
+    "split is an input": ["split", "in/0000.ptx", "-o", "in/0000.ptx"],
+    "report is an input": ["bugreport", "--input", "in/0000.ptx", "-o", "in/0000.ptx"],
+    "report is a folder": ["bugreport", "-o", "empty"],
+}
+
+
+@pytest.mark.parametrize("arguments", OVERWRITING.values(), ids=OVERWRITING)
+def test_nothing_of_the_users_is_overwritten(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parcubin.workers.pool.WorkerPool.submit", None)  # no work is done
+    for name in ("in/0000.ptx", "other/0000.txt", "plan/plan.json", "plan/notes"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(".version 9.0")
+    for name in ("empty", "links"):
+        Path(name).mkdir()
+    for name in ("link.ptx", "links/0000.ptx"):
+        Path(name).symlink_to(tmp_path / "in" / "0000.ptx")
+    before = sorted(tmp_path.rglob("*"))
+    result = run(*arguments, *(["--arch", "sm_80"] if arguments[0] == "compile" else []))
+    assert result.exit_code == 2, result.output
+    assert sorted(tmp_path.rglob("*")) == before
+    assert all(path.read_text() == ".version 9.0" for path in before if path.is_file())
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_unwinds_everything(
     number: signal.Signals, compiler: FakeCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

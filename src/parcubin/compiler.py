@@ -195,7 +195,7 @@ class Compiler:
                 "relocatable": one CUBIN that can be linked further. "ptx": only lowered.
             keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
             split: False compiles the program as a whole.
-            keep: a folder for every shard's PTX, module and log.
+            keep: a folder for every shard's PTX, module and log: a new one, an empty one, or one of an earlier compile.
             timeout: seconds that one shard may take. A shard that takes longer is ended and its kernels are compiled
                 apart, so that those at fault are found; then it is a failure as any other.
             total_timeout: seconds that the whole compile may take. What is not compiled then fails; with `keep_going`
@@ -265,6 +265,8 @@ class Compiler:
         if not isinstance(options, CompilationOptions):
             raise UsageError(f"The options are CompilationOptions, not {type(options).__name__}.")
         timeout, total_timeout = _checked_limit(timeout), _checked_limit(total_timeout)
+        if keep is not None:
+            _check_keep(Path(keep), inputs)
         kept = None
         if self._cache is not None:
             from parcubin.cache.lookup import ProgramLookup
@@ -435,6 +437,15 @@ def _checked_limit(seconds: float | None) -> float | None:
     if not isinstance(seconds, int | float) or not seconds > 0:
         raise UsageError(f"A time limit is more than 0 seconds, not {seconds!r}.")
     return None if seconds == float("inf") else seconds
+
+
+def _check_keep(folder: Path, inputs: Inputs) -> None:
+    from parcubin.output_paths import check_folder
+    from parcubin.report.summary import is_kept
+
+    several = inputs if isinstance(inputs, list | tuple) else (inputs,)
+    paths = [Path(i) for i in several if isinstance(i, PathLike) or (isinstance(i, str) and "\n" not in i)]
+    check_folder(folder, paths, is_kept)
 
 
 def _opened(requested: str | PathLike[str], size: int | None) -> Cache | None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from parcubin.errors import ParcubinError, UsageError
+from parcubin.output_paths import check_replaceable
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -47,8 +48,7 @@ def write_files(path: Path, files: Mapping[str, bytes], replaceable: Callable[[P
             _write_archive(staging / "new", files)
             (staging / "new").replace(path)
         return
-    if path.exists() and not (path.is_dir() and (not any(path.iterdir()) or replaceable(path))):
-        raise UsageError(f"'{path}' exists and was not written by parcubin. Give another name, or remove it.")
+    check_replaceable(path, replaceable)
     with _staging(path) as staging:
         new, old = staging / "new", staging / "old"
         new.mkdir()

@@ -182,14 +182,15 @@ def test_pipes_with_a_writer(delays: tuple[float, float], tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("pack", [bytes, lzma.compress, gzip.compress])
-def test_large_input_through_a_pipe(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_large_input_through_a_pipe(pack: Callable[[bytes], bytes]) -> None:
     noise = random.Random(1).randbytes(5 << 18).hex()  # packed, it is still more than a megabyte
     data = b".version 7.0\n.target sm_80\n" + b"\n".join(b"// %d" % n for n in range(99_999)) + b"\n//" + noise.encode()
     packed = pack(data)
     assert len(packed) > 1 << 20
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
-        assert cat.stdin is not None and cat.stdout is not None
-        writer = threading.Thread(target=lambda: (cat.stdin.write(packed), cat.stdin.close()))  # type: ignore[union-attr]
+        assert cat.stdin is not None
+        assert cat.stdout is not None
+        writer = threading.Thread(target=lambda pipe: (pipe.write(packed), pipe.close()), args=(cat.stdin,))
         writer.start()
         assert read_source(Path(f"/dev/fd/{cat.stdout.fileno()}")).data == data
         writer.join()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from parcubin.cli.arguments import Option
 from parcubin.cli.errors import describe, exit_on_error
+from parcubin.output_paths import check_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,7 @@ def bugreport_command(
     with exit_on_error(as_json=False):
         from parcubin.files import write_file
 
+        check_file(output, [] if source is None else [source])
         report = _machine()
         if source is not None:
             report["input"] = _input(source, include_text=include_input)

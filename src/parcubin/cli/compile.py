@@ -13,6 +13,7 @@ from parcubin.cli.main import end_interruptibility
 from parcubin.configuration import bytes_of
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
+from parcubin.output_paths import check_apart, check_file, check_output
 from parcubin.printable import printable
 
 if TYPE_CHECKING:
@@ -113,6 +114,13 @@ def compile_command(
         emit = emit or emit_for(output)
         path = Path(output)
         check_output(path, inputs)
+        if depfile is not None:
+            check_file(depfile, inputs)
+            check_apart("--depfile", depfile, "--output", path)
+        if keep is not None:
+            check_apart("--keep", keep, "--output", path)
+            if depfile is not None:
+                check_apart("--depfile", depfile, "--keep", keep)
         options = CompilationOptions(
             opt_level=opt_level,
             llvm_opt_level=llvm_opt_level,
@@ -191,20 +199,6 @@ def emit_for(output: str) -> Emit:
     raise UsageError(
         f"'{output}' does not say what to write. Name it .cubin, .ptx or .zip, name a folder, or choose with --emit."
     )
-
-
-def check_output(path: Path, inputs: list[Path]) -> None:
-    """Refuses, before any work is done, an output that cannot be written or that is one of the inputs.
-
-    Raises:
-        UsageError: the reason.
-    """
-    if not path.parent.is_dir():
-        raise UsageError(f"Cannot write '{path}': there is no folder '{path.parent}'.")
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise UsageError(f"'{path}' is not a regular file; it is not overwritten. Give the output another name.")
-    if path.is_file() and any(source.exists() and source.samefile(path) for source in inputs):
-        raise UsageError(f"'{path}' is an input; it is not overwritten.")
 
 
 def summary(report: Report, output: str) -> dict[str, object]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 from parcubin.cli.arguments import Argument, Option
 from parcubin.cli.errors import exit_on_error
 from parcubin.model import Emit
+from parcubin.output_paths import check_folder, check_output
+
+_PLAN = "plan.json"
+_SHARD_NAME = re.compile(r"\d{4,}\.(?:ll|ptx)")
 
 
 def split_command(
@@ -27,6 +32,9 @@ def split_command(
         from parcubin.compiler import Compiler
         from parcubin.files import write_files
 
+        check_output(output, inputs)
+        if output.suffix != ".zip":
+            check_folder(output, inputs, _is_split)
         with Compiler(arch, llvm=llvm) as compiler:
             shards = compiler.split(list(inputs), output=emit)
         files: dict[str, bytes] = {}
@@ -43,5 +51,11 @@ def split_command(
                     "function_pointers": shard.pointers,
                 }
             )
-        files["plan.json"] = json.dumps({"for": emit, "shards": described}, indent=2).encode() + b"\n"
-        write_files(output, files, lambda folder: (folder / "plan.json").is_file())
+        files[_PLAN] = json.dumps({"for": emit, "shards": described}, indent=2).encode() + b"\n"
+        write_files(output, files, _is_split)
+
+
+def _is_split(folder: Path) -> bool:
+    """Whether a folder was written by this command and holds nothing else."""
+    names = {file.name for file in folder.iterdir()}
+    return _PLAN in names and all(_SHARD_NAME.fullmatch(name) for name in names - {_PLAN})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from parcubin.workers.jobs import CompileShard, LinkResult, Lowering, ShardResul
 
 _EXPECTED_OF_NVLINK = "-ewp compiled objects should only link with"
 """What nvlink says when `-ewp` and `-c` modules meet, which is right (docs/correctness.md)."""
+
+_KEPT_NAME = re.compile(r"\d{4,}\.(?:ptx|deferred|cubin|log)|failed-\d{4,}-\d+\.(?:ll|ptx)")
 
 
 def kernel_infos(results: Sequence[ShardResult], link: LinkResult | None) -> dict[str, KernelInfo]:
@@ -72,6 +75,13 @@ def warnings_of(
             _attributed(d.message, d.function) for d in warnings(link.log) if _EXPECTED_OF_NVLINK not in d.message
         ]
     return tuple(dict.fromkeys(found))
+
+
+def is_kept(folder: Path) -> bool:
+    """Whether a folder holds what `keep_shards` and `keep_failed_shards` write and nothing else."""
+    return all(
+        _KEPT_NAME.fullmatch(file.name) and file.is_file() and not file.is_symlink() for file in folder.iterdir()
+    )
 
 
 def keep_shards(folder: Path, shards: Iterable[tuple[Ptx, ShardResult]]) -> None:
