@@ -310,6 +310,27 @@ def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     assert source.read_text() == ".version 9.0"
 
 
+@pytest.mark.parametrize("depfile", ["missing/k.d", "folder"])
+def test_a_depfile_that_cannot_be_written_is_found_first(depfile: str, compiler: FakeCompiler, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    result = run("compile", "a.ptx", "--arch", "sm_80", "-o", tmp_path / "k.cubin", "--depfile", tmp_path / depfile)
+    assert result.exit_code == 2
+    assert depfile in result.stderr
+    assert compiler.called == {}
+
+
+@pytest.mark.usefixtures("compiler")
+def test_no_output_without_its_depfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise ParcubinError("The disk is full.")
+
+    monkeypatch.setattr("parcubin.cli.depfile.dependencies", lambda *_: [])
+    monkeypatch.setattr("parcubin.cli.depfile.write_depfile", full)
+    result = run("compile", "a.ptx", "--arch", "sm_80", "-o", tmp_path / "k.cubin", "--depfile", tmp_path / "k.d")
+    assert result.exit_code == 1
+    assert not (tmp_path / "k.cubin").exists()
+
+
 OVERWRITING = {
     "depfile is an input": ["compile", "in/0000.ptx", "-o", "k.cubin", "--depfile", "in/0000.ptx"],
     "depfile is a link to an input": ["compile", "in/0000.ptx", "-o", "k.cubin", "--depfile", "link.ptx"],

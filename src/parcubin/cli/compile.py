@@ -163,9 +163,9 @@ def compile_command(
                 total_timeout=total_timeout,
             )
             end_interruptibility()
-            program.write(path)
             if depfile is not None:
                 write_depfile(depfile, output, dependencies(inputs, compiler, emit))
+            program.write(path)
 
         report = program.report
         if not quiet:
