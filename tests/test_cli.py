@@ -6,6 +6,7 @@ The compiler is a stand-in here, so that what it answers can be chosen; how it c
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -394,6 +395,35 @@ def test_signal_unwinds_everything(
         for n, handler in before.items():
             signal.signal(n, handler)
     assert compiler.closed
+
+
+READ_BY_NOBODY = {
+    "help": ["--help"],
+    "help of a command": ["compile", "--help"],
+    "version": ["--version"],
+    "text": ["cache", "stats", "--cache", "cache"],
+    "json": ["cache", "stats", "--cache", "cache", "--json"],
+    "an error": ["inspect", "missing"],
+    "a compile": ["compile", "k.ptx", "--arch", "sm_80", "-o", "k.ptx.zip", "--emit", "ptx", "--no-cache"],
+}
+
+
+@pytest.mark.parametrize("arguments", READ_BY_NOBODY.values(), ids=READ_BY_NOBODY)
+@pytest.mark.parametrize("streams", [("stdout",), ("stderr",), ("stdout", "stderr")])
+def test_nobody_reads(arguments: list[str], streams: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "parcubin", *arguments]
+    pipes = {name: writer if name in streams else subprocess.PIPE for name in ("stdout", "stderr")}
+    result = subprocess.run(command, cwd=tmp_path, **pipes, check=False, text=True)  # type: ignore[call-overload]
+    os.close(writer)
+    prints_errors_only = arguments[0] == "inspect"
+    if ("stderr" if prints_errors_only else "stdout") in streams:
+        from_argparse = {0} if "--help" in arguments else set()  # which says nothing of what it cannot print
+        assert result.returncode in {128 + signal.SIGPIPE} | from_argparse
+    assert not [output for output in (result.stdout, result.stderr) if output and "Traceback" in output]
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".parcubin")]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["compile", "--help"], ["inspect", "--help"], ["info", "--help"]])

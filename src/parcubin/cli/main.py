@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -69,9 +70,20 @@ def run(arguments: Sequence[str]) -> None:
 
 def main() -> None:
     """The `parcubin` executable. SIGINT and SIGTERM unwind everything, so that workers, temporary files and tokens go,
-    and end with status 130 and 143. Only the first counts: nothing interrupts the unwinding."""
+    and end with status 130 and 143. Only the first counts: nothing interrupts the unwinding. When nobody reads what is
+    printed any more, it ends likewise, with status 141."""
     unwind_on_signals()
-    run(sys.argv[1:])
+    try:
+        try:
+            run(sys.argv[1:])
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):  # Python flushes them at its exit
+            os.dup2(nowhere, stream)
+        sys.exit(128 + signal.SIGPIPE)
 
 
 def unwind_on_signals() -> None:
