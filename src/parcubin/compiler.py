@@ -259,6 +259,7 @@ class Compiler:
         in_parts_only: bool = False,
     ) -> Program:
         """Compiles one program; see `compile`."""
+        self._pool.check_open()
         if output not in get_args(Emit):
             raise UsageError(f"There is no output '{output}'. The outputs are {', '.join(get_args(Emit))}.")
         options = CompilationOptions() if options is None else options
@@ -309,6 +310,7 @@ class Compiler:
         Raises:
             ParcubinError: see `parcubin.errors`.
         """
+        self._pool.check_open()
         return self._build(inputs, CompilationOptions()).split_only(output)
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ import parcubin
 from parcubin.cache.disk import DiskStore
 from parcubin.compiler import Compiler
 from parcubin.configuration import ToolPaths
-from parcubin.errors import ParcubinError, UsageError
+from parcubin.errors import ParcubinError, UsageError, WorkerError
 from parcubin.lower.external import ExternalLlvm
 from parcubin.model import CompilationOptions, Emit
 from parcubin.program import Program
@@ -201,6 +201,15 @@ def test_a_cached_bundle_can_be_linked(tmp_path: Path) -> None:
         (tmp_path / "a.ll").unlink()  # the program has what it needs
         linked = bundle.link()
     assert linked.cubin == compiled("off").cubin == bundle.link().cubin
+
+
+def test_a_closed_compiler_has_no_cache(tmp_path: Path) -> None:
+    with Compiler("sm_80", cache=tmp_path, jobs=1) as compiler:
+        compiler.compile(PTX)
+        compiler.split(PTX)
+    for use in (compiler.compile, compiler.split):
+        with pytest.raises(WorkerError, match="The compiler is closed"):
+            use(PTX)
 
 
 def test_keep_writes_the_same_shards(tmp_path: Path) -> None:

@@ -105,6 +105,14 @@ class WorkerPool:
         """Whether `close` was called."""
         return self._state.closed
 
+    def check_open(self) -> None:
+        """Checks that jobs can be queued.
+
+        Raises:
+            WorkerError: the pool is closed.
+        """
+        self._state.check_open()
+
     def close(self) -> None:
         """Ends all workers at once. Waiting and running jobs fail. Closing twice is fine."""
         self._state.close()
@@ -306,14 +314,17 @@ class _State:
             )
         future: JobFuture[ResultT] = JobFuture(limit)
         with self._lock:
-            if self.closed:
-                raise self._failure
+            self.check_open()
             if group.cancelled:
                 raise WorkerError(_CANCELLED)
             rank = (True, -cost, next(self._numbers))
             heapq.heappush(self._waiting, _Task(rank, job, future, group, limit, predicted_memory(size)))
         self._wake()
         return future
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise self._failure
 
     def close(self) -> None:
         if os.getpid() != self._owner:
