@@ -442,7 +442,9 @@ def test_the_command_line(tmp_path: Path) -> None:
     Path(files[0].path).write_bytes(b"damaged")
     assert run("cache", "verify", "--cache", cache).exit_code == 1
     assert run("cache", "verify", "--cache", cache).exit_code == 0
-    assert run("cache", "clear", "--cache", cache).exit_code == 0
+    cleared = run("cache", "clear", "--cache", cache, "--json")
+    assert json.loads(cleared.stdout) == {"path": str(cache), "removed": stats["entries"] - 1}
+    assert run("cache", "clear", "--cache", cache).output == ""
     assert json.loads(run("cache", "stats", "--cache", cache, "--json").stdout)["entries"] == 0
     assert run("cache", "stats").exit_code == 2
 

@@ -41,10 +41,12 @@ def cache_command(
             print_json({"path": str(folder)}) if as_json else print(folder)
             return
         store = open_folder(folder, configuration=configuration)
+        files = [file for file in store.files() if not file.is_temporary]
         if action == "clear":
             store.clear()
+            if as_json:
+                print_json({"path": str(store.folder), "removed": len(files)})
             return
-        files = [file for file in store.files() if not file.is_temporary]
         if action == "stats":
             _show_stats(store, files, configuration.cache_size, as_json)
             return
