@@ -199,12 +199,18 @@ def test_json_is_all_of_standard_output(compiler: FakeCompiler, tmp_path: Path) 
     assert "one shard is compiled with -c" in result.stderr
 
 
+def test_one_of_a_kind(compiler: FakeCompiler, tmp_path: Path) -> None:
+    compiler.answer = program(kernels=1, shards=1, jobs=8)
+    result = run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out.cubin")
+    assert "out.cubin: 1 kernel, 1 shard, 8 jobs, " in result.stdout
+
+
 def test_table_names_totals_stages_and_slowest_kernels(compiler: FakeCompiler, tmp_path: Path) -> None:
     long = "_ZN3cub" + "x" * 300 + "E"
     compiler.answer = program(slowest=(((long, "dot"), 0.9),))
     result = run("compile", "a.ll", "--arch", "sm_80", "-o", tmp_path / "out.cubin")
     first, *rows = result.stdout.splitlines()
-    assert first.endswith("out.cubin: 2 kernels, 2 shards, 1 jobs, subprocess, 1.5 s")
+    assert first.endswith("out.cubin: 2 kernels, 2 shards, 1 job, subprocess, 1.5 s")
     assert [row.split()[0] for row in rows] == ["stage", "parse", "optimize", "emit", "assemble", "link"]
     assert f"0.90 s  {long} and 1 more" in result.stdout
 

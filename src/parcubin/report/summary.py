@@ -10,6 +10,7 @@ from pathlib import Path
 from parcubin.errors import ParcubinError
 from parcubin.model import Assembly, DeferredModule, Emit, KernelInfo, Ptx, RelocatableModule, VariableInfo
 from parcubin.providers.selection import Selection
+from parcubin.report.text import count
 from parcubin.toolchain.logs import resource_usage, warnings
 from parcubin.workers.jobs import CompileShard, LinkResult, Lowering, ShardResult
 
@@ -56,14 +57,15 @@ def warnings_of(
         if result.why_plain and result.summary.kernels and output == "cubin":
             reasons[result.why_plain] = reasons.get(result.why_plain, 0) + len(result.summary.kernels)
     found += [
-        f"{count} kernels were compiled with -c, which costs registers where functions are called: {reason}."
-        for reason, count in sorted(reasons.items())
+        f"{count(number, 'kernel')} {'was' if number == 1 else 'were'} compiled with -c, which costs registers where "
+        f"functions are called: {reason}."
+        for reason, number in sorted(reasons.items())
     ]
     if callers := sorted(name for result in results for name in result.helper_calls):
         more = f" and {len(callers) - 3} more" if len(callers) > 3 else ""
         found.append(
-            f"{len(callers)} kernels call helper routines of ptxas, which costs registers in a link before sm_90 and "
-            f"not in a bundle: {', '.join(callers[:3])}{more}."
+            f"{count(len(callers), 'kernel')} {'calls' if len(callers) == 1 else 'call'} helper routines of ptxas, "
+            f"which costs registers in a link before sm_90 and not in a bundle: {', '.join(callers[:3])}{more}."
         )
     for result in results:
         kernels = [k.name for k in result.summary.kernels]

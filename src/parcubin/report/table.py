@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from parcubin.report.text import seconds, shorten
+from parcubin.report.text import count, seconds, shorten
 
 if TYPE_CHECKING:
     from parcubin.model import KernelInfo
@@ -27,7 +27,8 @@ def summary_table(report: Report, output: str, width: int) -> str:
     slowest = [_shard(names, time, width - 24) for names, time in report.slowest[:MAX_SLOWEST]]
     rows = [(*stage, shard) for stage, shard in zip(stages, [*slowest, *[""] * len(stages)], strict=False)]
     cached = f" ({report.cached} from the cache)" if report.cached else ""
-    totals = f"{report.kernels} kernels, {report.shards} shards{cached}, {report.jobs} jobs, {report.provider}"
+    kernels, shards, jobs = count(report.kernels, "kernel"), count(report.shards, "shard"), count(report.jobs, "job")
+    totals = f"{kernels}, {shards}{cached}, {jobs}, {report.provider}"
     return f"{output}: {totals}, {seconds(report.wall_s)} s\n" + _columns(
         ("stage", "CPU s", "slowest shards"), rows, "lrl"
     )

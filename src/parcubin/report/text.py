@@ -12,6 +12,11 @@ def shorten(name: str, width: int) -> str:
     return name[:head] + "…" + name[len(name) - tail :] if width else ""
 
 
+def count(number: int, what: str) -> str:
+    """`1 kernel`, `2 kernels`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def seconds(value: float) -> str:
     """`0.04`, `1.3`, `75`: two figures are enough to compare by."""
     return f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:.0f}"
