@@ -193,9 +193,11 @@ class Compiler:
             options: what reaches the compilers.
             output: "bundle": CUBINs that need no link, as good as a whole-program compile. "cubin": one linked CUBIN.
                 "relocatable": one CUBIN that can be linked further. "ptx": only lowered.
-            keep_going: leave out inputs and shards that do not compile instead of failing; the report names them.
+            keep_going: leave out inputs and shards that do not compile instead of failing; the report names them. A
+                symbol that two inputs define is an error all the same.
             split: False compiles the program as a whole.
-            keep: a folder for every shard's PTX, module and log: a new one, an empty one, or one of an earlier compile.
+            keep: a folder for every shard's PTX, module and log: a new one, an empty one, or one of an earlier
+                compile.
             timeout: seconds that one shard may take. A shard that takes longer is ended and its kernels are compiled
                 apart, so that those at fault are found; then it is a failure as any other.
             total_timeout: seconds that the whole compile may take. What is not compiled then fails; with `keep_going`
