@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +18,9 @@ from parcubin.providers import selection
 from parcubin.providers.composite import CompositeProvider
 from parcubin.providers.selection import PROVIDER_NAMES, select
 from parcubin.toolchain.driver import DriverVersion
-from parcubin.toolchain.locate import FoundFile
-from parcubin.toolchain.version import Tool, Version
+from parcubin.toolchain.known_issues import known_issues
+from parcubin.toolchain.locate import FoundFile, find_all
+from parcubin.toolchain.version import Tool, Version, executable_version
 
 Machine = dict[str, list[str]]
 
@@ -214,6 +216,35 @@ def test_warns_of_miscompilation_for_the_targets_concerned(machine: Machine, tar
     assert any("clamping" in warning for warning in chosen.warnings) == warned
     machine.update({"ptxas": ["12.6.85"]})
     assert not select(needs_link=False, target=Target(target)).warnings
+
+
+@pytest.mark.parametrize(
+    ("target", "chosen"),
+    [("sm_80", PTXAS_13), ("sm_75", PTXAS_13), ("sm_70", PTXAS_12), ("sm_50", PTXAS_12), ("sm_35", "11.8.89")],
+)
+def test_a_compiler_that_knows_the_target_is_taken(machine: Machine, target: str, chosen: str) -> None:
+    machine.update({"ptxas": [PTXAS_13, PTXAS_12, "11.8.89"]})
+    assert select(needs_link=False, target=Target(target)).provider.identity == f"ptxas {chosen}"
+    machine.update({"ptxas": [PTXAS_13], "nvJitLink": [PTXAS_13]})
+    if chosen != PTXAS_13:
+        with pytest.raises(
+            ToolchainError, match=f"(?s)PTX for {target}.*cuda12.*ptxas 13.5.37 does not know targets"
+        ) as e:
+            select(needs_link=True, target=Target(target))
+        assert "nvJitLink 13.5.37 does not know targets" in str(e.value)
+
+
+def test_oldest_targets_are_those_of_the_compiler() -> None:
+    tools = find_all("ptxas")
+    if not tools:
+        pytest.skip("there is no ptxas")
+    for file in tools:
+        listed = subprocess.run([file.path, "--help"], capture_output=True, text=True, check=True).stdout
+        known = {Target(name) for name in re.findall(r"'(sm_\d+[af]?)'", listed)}
+        version = executable_version(file.path)
+        for target in {*known, *map(Target, ("sm_35", "sm_50", "sm_70", "sm_75", "sm_80"))}:
+            refused = any(issue.verdict == "refused" for issue in known_issues("ptxas", version, target))
+            assert refused == (target not in known), f"{version}: {target}"
 
 
 def test_unknown_provider() -> None:

@@ -91,7 +91,7 @@ def select(
             that by default to the order above.
         needs_link: whether there are modules to link; otherwise a provider that only compiles is enough.
         needs_relocatable_output: whether modules are to be joined into one relocatable module.
-        target: what will be compiled for, for warnings that concern some targets only.
+        target: what will be compiled for: tools that do not know it are not used, and some have faults for some.
         paths: explicit paths of tools; those that are None are left to the configuration.
         force: use versions with known faults all the same.
         driver: the CUDA release of the driver that must be able to load the output: (12, 4).
@@ -135,7 +135,9 @@ def _nothing_fits(requested: str, search: _Search) -> str:
     what = "compile and link" if search.needs_link else "compile"
     wanted = "No provider" if requested == "auto" else f"The provider '{requested}' is not usable: nothing"
     held = f" for a driver of CUDA {search.driver[0]}.{search.driver[1]}" if search.driver else ""
-    extra = "cuda12" if search.driver and not can_load(search.driver, 13) else "cuda13"
+    held = f" for {search.target}{held}" if search.target else held
+    needs_12 = (search.driver and not can_load(search.driver, 13)) or (search.target and search.target.number < 75)
+    extra = "cuda12" if needs_12 else "cuda13"
     assemblers = [tool for name in ("ptxas", "nvptxcompiler") for tool in search.found.get(name, [])]
     advice = (
         f"{assemblers[0]} compiles without a linker: write a bundle (a folder, a .zip, or --emit bundle), or for one "
