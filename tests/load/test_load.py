@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import parcubin
-from parcubin.workers.memory import memory_in_use
+from parcubin.workers.memory import WORN_BYTES, memory_in_use
 from tests.load.soak import soak, worker_processes
 from tests.pipeline.samples import kernel, module
 
@@ -41,16 +41,20 @@ def test_one_after_the_other() -> None:
     count = int(os.environ.get("PARCUBIN_TEST_COMPILES", "300"))
     with parcubin.Compiler("sm_80", jobs=1) as compiler:
 
-        def compile_some(first: int, last: int) -> tuple[int, int]:
+        def compile_some(first: int, last: int) -> tuple[int, int, int]:
             for number in range(first, last):
                 assert list(compiler.compile(module(kernel(f"k{number}"))).kernels) == [f"k{number}"]
-            return memory_in_use(os.getpid()), descriptors()
+            workers = sum(map(memory_in_use, worker_processes()))
+            return memory_in_use(os.getpid()) - workers, workers, descriptors()
 
-        memory, files = compile_some(0, count // 3)
-        memory_later, files_later = compile_some(count // 3, count)
-    print(f"{count} compiles: {memory / 1e6:.1f} MB, then {memory_later / 1e6:.1f} MB; {files} descriptors")
+        host, _, files = compile_some(0, count // 3)
+        host_later, worker, files_later = compile_some(count // 3, count)
+    print(
+        f"{count} compiles: {host / 1e6:.1f} MB, then {host_later / 1e6:.1f} MB; worker {worker / 1e6:.1f} MB; {files}"
+    )
     assert files_later == files
-    assert memory_later - memory < 20e6
+    assert host_later - host < 5e6
+    assert worker < WORN_BYTES + 50e6
 
 
 @pytest.mark.fault(

@@ -22,6 +22,16 @@ from tests.workers.jobs import Ask, DieFirst, HangWithChild, Niceness, Overlap, 
 MB = 1 << 20
 
 
+def test_worn_workers_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    with WorkerPool(1) as pool:
+        group = pool.group()
+        first = group.submit(Ask()).result()
+        assert group.submit(Ask()).result() == first
+        monkeypatch.setattr("parcubin.workers.worker.WORN_BYTES", 1_000_000)
+        assert group.submit(Ask()).result() != first
+        wait_until(lambda: not is_alive(first))
+
+
 def is_alive(pid: int) -> bool:
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()

@@ -13,6 +13,10 @@ from typing import Self
 WORKER_BYTES = 60_000_000
 """What an idle worker takes at most: 18 MB at first, 20 to 60 MB after some shards (measured on the corpus)."""
 
+WORN_BYTES = 200_000_000
+"""What an idle worker takes when another one replaces it: llvmlite 0.50 keeps 48 kB for each shard that it optimised
+(its pass managers, closed or not), which is 500 MB after 10,000."""
+
 _BYTES_PER_MICROSECOND = 150
 """Shards and kernels of the corpus (`benchmarks/data`) took 89 MB and 35 bytes a microsecond of predicted time, most of
 the former the worker's own; one kernel that sorts (`k353`) took 362 MB for 2.9 s, and one that unrolls 80 loops 196 MB

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parcubin.errors import CompilationTimeoutError, ParcubinError, ProcessCrashedError, WorkerError
+from parcubin.workers.memory import WORN_BYTES, memory_in_use
 from parcubin.workers.process import LENGTH_BYTES, Job, packed
 
 _LOG_TAIL = 8192
@@ -141,6 +142,8 @@ class Worker:
             CompilationTimeoutError: the job took too long; the worker and its children were killed.
             WorkerError: the worker cannot be started.
         """
+        if self._ready and self._process is not None and memory_in_use(self._process.pid) > WORN_BYTES:
+            self._buried()
         self.start()
         try:
             if not self._ready:
