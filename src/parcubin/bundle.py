@@ -103,7 +103,7 @@ def write_bundle(bundle: Bundle, path: str | os.PathLike[str]) -> None:
         ParcubinError: it cannot be written.
     """
     files = {INDEX: _index(bundle), **dict(bundle.assemblies)}
-    write_files(Path(path), files, replaceable=_is_bundle_folder)
+    write_files(Path(path), files, replaceable=is_bundle_folder)
 
 
 def read_bundle(path: str | os.PathLike[str]) -> Bundle:
@@ -286,7 +286,7 @@ def _archive_reader(archive: zipfile.ZipFile, archive_bytes: int) -> Reader:
     return read
 
 
-def _is_bundle_folder(path: Path) -> bool:
+def is_bundle_folder(path: Path) -> bool:
     """Whether a folder is a bundle and nothing else."""
     if any(entry.name != INDEX and not _CUBIN_NAME.fullmatch(entry.name) for entry in path.iterdir()):
         return False

@@ -153,7 +153,7 @@ class Program:
             if len(self.ptx) == 1 and path.suffix != ".zip":
                 write_file(path, self.ptx[0].text.encode())
             else:
-                write_files(path, _ptx_files(self.ptx), _holds_ptx_only)
+                write_files(path, _ptx_files(self.ptx), holds_ptx_only)
         else:
             write_bundle(Bundle.of(self), path)
 
@@ -168,5 +168,6 @@ def _ptx_files(shards: Sequence[Ptx]) -> dict[str, bytes]:
     return {f"{number:04}.ptx": ptx.text.encode() for number, ptx in enumerate(shards)}
 
 
-def _holds_ptx_only(folder: Path) -> bool:
+def holds_ptx_only(folder: Path) -> bool:
+    """Whether a folder is PTX of several shards, as `Program.write` writes it, and nothing else."""
     return all(re.fullmatch(r"\d{4,}\.ptx", file.name) for file in folder.iterdir())

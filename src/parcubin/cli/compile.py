@@ -13,7 +13,7 @@ from parcubin.cli.main import end_interruptibility
 from parcubin.configuration import bytes_of
 from parcubin.errors import UsageError
 from parcubin.model import CompilationOptions, Emit, FastCompile
-from parcubin.output_paths import check_apart, check_file, check_output
+from parcubin.output_paths import check_apart, check_file, check_folder, check_output
 from parcubin.printable import printable
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def compile_command(
         emit = emit or emit_for(output)
         path = Path(output)
         check_output(path, inputs)
+        if path.is_dir():
+            check_output_folder(path, inputs, emit)
         if depfile is not None:
             check_file(depfile, inputs)
             check_apart("--depfile", depfile, "--output", path)
@@ -199,6 +201,22 @@ def emit_for(output: str) -> Emit:
     raise UsageError(
         f"'{output}' does not say what to write. Name it .cubin, .ptx or .zip, name a folder, or choose with --emit."
     )
+
+
+def check_output_folder(path: Path, inputs: list[Path], emit: Emit) -> None:
+    """Refuses, before any work is done, a folder that the output cannot replace.
+
+    Raises:
+        UsageError: the reason.
+        ParcubinError: it cannot be read.
+    """
+    from parcubin.bundle import is_bundle_folder
+    from parcubin.program import holds_ptx_only
+
+    if path.suffix == ".zip" or emit not in ("bundle", "ptx"):
+        check_file(path, inputs)
+    else:
+        check_folder(path, inputs, is_bundle_folder if emit == "bundle" else holds_ptx_only)
 
 
 def summary(report: Report, output: str) -> dict[str, object]:
