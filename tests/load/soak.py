@@ -58,7 +58,7 @@ def soak(seconds: float, *, threads: int = 4, jobs: int = 2, seed: int = 1) -> O
         ptxas.write_text(_FAULTY.format(ptxas=selection.tools[0].path))
         ptxas.chmod(0o755)
         paths = ToolPaths(ptxas=str(ptxas))
-        with parcubin.Compiler("sm_80", jobs=jobs, provider="subprocess", paths=paths) as compiler:
+        with parcubin.Compiler("sm_80", jobs=jobs, provider="subprocess", paths=paths, cache="off") as compiler:
             end = time.monotonic() + seconds
             workers = [
                 threading.Thread(target=_compile, args=(compiler, expected, end, random.Random(seed + n), outcomes))
