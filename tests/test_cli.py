@@ -424,8 +424,8 @@ def test_nobody_reads(arguments: list[str], streams: tuple[str, ...], tmp_path: 
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "parcubin", *arguments]
-    pipes = {name: writer if name in streams else subprocess.PIPE for name in ("stdout", "stderr")}
-    result = subprocess.run(command, cwd=tmp_path, **pipes, check=False, text=True)  # type: ignore[call-overload]
+    stdout, stderr = (writer if name in streams else subprocess.PIPE for name in ("stdout", "stderr"))
+    result = subprocess.run(command, cwd=tmp_path, stdout=stdout, stderr=stderr, check=False, text=True)
     os.close(writer)
     prints_errors_only = arguments[0] == "inspect"
     if ("stderr" if prints_errors_only else "stdout") in streams:

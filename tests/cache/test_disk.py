@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from parcubin.cache.cache import Cache
-from parcubin.cache.disk import DiskStore
+from parcubin.cache.disk import MAX_AGE_S, DiskStore
 from parcubin.cache.entry import Entry
 from parcubin.cache.key import key_of
 from parcubin.cache.memory import MemoryStore
@@ -28,8 +28,8 @@ def key(number: int) -> str:
     return key_of("test", {"number": number})
 
 
-def store(folder: Path, size: int = 1 << 20, **settings: float) -> DiskStore:
-    return DiskStore(folder, max_bytes=size, **settings)  # type: ignore[arg-type]
+def store(folder: Path, size: int = 1 << 20, *, max_age: float = MAX_AGE_S) -> DiskStore:
+    return DiskStore(folder, max_bytes=size, max_age=max_age)
 
 
 def used_bytes(folder: Path) -> int:

@@ -28,6 +28,7 @@ from tests.generated.compiled import WHOLE, compile_split, compile_whole, static
 from tests.generated.description import Format
 from tests.generated.draw import draw
 from tests.generated.running import Plan, differences, plan_of, prepare_gpu
+from tests.gpu.replaceable_process import ReplaceableProcess
 
 _FORMATS: tuple[Format, ...] = ("ll", "ptx")
 _SECONDS_OF_A_MODULE = 60
@@ -182,15 +183,12 @@ class _Runner:
     """A process with the GPU, replaced when a program spoils it."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._process = ReplaceableProcess(prepare_gpu)
 
     def differences(self, compiled: Compiled) -> list[str]:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, get_context("spawn"), prepare_gpu)
         assert compiled.plan
-        future = self._pool.submit(differences, compiled.images, compiled.plan)
         try:
-            found = future.result(_SECONDS_OF_A_MODULE)
+            found = self._process.run(_SECONDS_OF_A_MODULE, differences, compiled.images, compiled.plan)
         except TimeoutError:
             found = ["the GPU hangs"]
         except BrokenExecutor as error:
@@ -202,11 +200,7 @@ class _Runner:
         return found
 
     def close(self) -> None:
-        if self._pool:
-            for process in list(self._pool._processes.values()):
-                process.kill()
-            self._pool.shutdown(wait=False, cancel_futures=True)
-        self._pool = None
+        self._process.replace()
 
 
 def _write(folder: Path, case: Case, wrong: Sequence[str]) -> None:

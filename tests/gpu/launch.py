@@ -12,12 +12,13 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from tests.gpu.replaceable_process import ReplaceableProcess
 
 WORDS = 256
 """Size of a kernel's buffer, in words of 32 bits."""
@@ -219,14 +220,12 @@ class GpuProcess:
     context for good, so the next program gets a new process."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._process = ReplaceableProcess()
 
     def run(self, work: Work) -> Outcome:
         """Runs the kernels; what ends the process is an error, too."""
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, get_context("spawn"))
         try:
-            found = self._pool.submit(run, work).result(_SECONDS_OF_A_PROGRAM)
+            found = self._process.run(_SECONDS_OF_A_PROGRAM, run, work)
         except TimeoutError:
             found = Outcome((), f"not done after {_SECONDS_OF_A_PROGRAM} s")
         except BrokenExecutor as error:
@@ -236,11 +235,7 @@ class GpuProcess:
         return found
 
     def close(self) -> None:
-        if self._pool:
-            for process in list(self._pool._processes.values()):
-                process.kill()
-            self._pool.shutdown(cancel_futures=True)
-        self._pool = None
+        self._process.replace()
 
 
 def run_apart(work: Work, folder: Path) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,8 @@ import parcubin
 from parcubin.errors import UnresolvedSymbolError
 from parcubin.split import grouping
 from parcubin.workers.jobs import ReadLibdevice
-from parcubin.workers.pool import JobGroup
+from parcubin.workers.pool import JobFuture, JobGroup
+from parcubin.workers.process import Job
 from tests.pipeline.samples import kernel, module
 from tests.pipeline.test_inputs import as_bitcode
 
@@ -37,10 +39,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[frozenset[str]]:
     reads: list[frozenset[str]] = []
     submit = JobGroup.submit
 
-    def counted(self: JobGroup, job: object, *arguments: object, **options: object) -> object:
+    def counted(self: JobGroup, job: Job[Any], *arguments: Any, **options: Any) -> JobFuture[Any]:
         if isinstance(job, ReadLibdevice):
             reads.append(job.names)
-        return submit(self, job, *arguments, **options)  # type: ignore[arg-type]
+        return submit(self, job, *arguments, **options)
 
     monkeypatch.setattr(JobGroup, "submit", counted)
     return reads
