@@ -203,6 +203,27 @@ def test_a_cached_bundle_can_be_linked(tmp_path: Path) -> None:
     assert linked.cubin == compiled("off").cubin == bundle.link().cubin
 
 
+FORKING = """
+import os, sys
+import parcubin
+with parcubin.Compiler("sm_80", jobs=1, cache=sys.argv[1]) as compiler:
+    compiler.compile(sys.argv[2])
+    if os.fork() == 0:
+        try:
+            compiler.compile(sys.argv[2])
+        except parcubin.ParcubinError as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_a_forked_child_takes_nothing_from_its_parents_cache(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FORKING, str(tmp_path), PTX]
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "the process that this one was forked from" in printed
+
+
 def test_a_closed_compiler_has_no_cache(tmp_path: Path) -> None:
     with Compiler("sm_80", cache=tmp_path, jobs=1) as compiler:
         compiler.compile(PTX)

@@ -109,7 +109,7 @@ class WorkerPool:
         """Checks that jobs can be queued.
 
         Raises:
-            WorkerError: the pool is closed.
+            WorkerError: the pool is closed, or belongs to the process that this one was forked from.
         """
         self._state.check_open()
 
@@ -308,10 +308,7 @@ class _State:
     def submit(
         self, job: Job[ResultT], cost: float, size: float, group: JobGroup, limit: TimeLimit
     ) -> JobFuture[ResultT]:
-        if os.getpid() != self._owner:
-            raise WorkerError(
-                "This compiler belongs to the process that this one was forked from. Make a new one here."
-            )
+        self._check_owner()  # before the lock, which a child may have got locked
         future: JobFuture[ResultT] = JobFuture(limit)
         with self._lock:
             self.check_open()
@@ -323,8 +320,15 @@ class _State:
         return future
 
     def check_open(self) -> None:
+        self._check_owner()
         if self.closed:
             raise self._failure
+
+    def _check_owner(self) -> None:
+        if os.getpid() != self._owner:
+            raise WorkerError(
+                "This compiler belongs to the process that this one was forked from. Make a new one here."
+            )
 
     def close(self) -> None:
         if os.getpid() != self._owner:
