@@ -82,6 +82,15 @@ def test_log_goes_to_handlers_of_the_host(caplog: pytest.LogCaptureFixture) -> N
     assert any(record.name == "parcubin.pipeline" for record in caplog.records)
 
 
+def test_bugreport_has_no_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARCUBIN_CACHE_REMOTE", "https://somebody:password@host/cache")
+    result = command_line("bugreport", "-o", tmp_path / "report.json")
+    assert result.exit_code == 0, result.stderr
+    text = (tmp_path / "report.json").read_text()
+    assert text.count("https://...@host/cache") == 2
+    assert "password" not in text
+
+
 def test_bugreport(tmp_path: Path) -> None:
     secret = module(kernel("secret_kernel", "  bogus\n"))
     (tmp_path / "k.ll").write_text(secret)

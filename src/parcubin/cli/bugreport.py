@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "LD_LIBRARY_PATH", "TMPDIR", "MAKEFLAGS", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
 def bugreport_command(
@@ -60,8 +62,8 @@ def _machine() -> dict[str, Any]:
         "platform": platform.platform(),
         "cores": available_cores(),
         "memory": available_memory(),
-        "environment": {n: v for n, v in os.environ.items() if n.startswith("PARCUBIN_") or n in _VARIABLES},
-        "configuration": {n: [s.value, s.origin] for n, s in read_configuration().settings.items()},
+        "environment": {n: _public(v) for n, v in os.environ.items() if n.startswith("PARCUBIN_") or n in _VARIABLES},
+        "configuration": {n: [_public(s.value), s.origin] for n, s in read_configuration().settings.items()},
         "toolchain": toolchain(),
         "driver": driver(),
     }
@@ -70,6 +72,11 @@ def _machine() -> dict[str, Any]:
         for purpose, needs_link in (("link", True), ("bundle", False)):
             report[purpose] = _or_error(partial(describe_choice, "auto", needs_link, report["driver"], pool))
     return report
+
+
+def _public(value: Any) -> Any:
+    """A setting, without the name and password of a URL."""
+    return _CREDENTIALS.sub("...", value) if isinstance(value, str) else value
 
 
 def _input(source: Path, *, include_text: bool) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def _compiled(source: Path, arch: str) -> dict[str, Any]:
     from parcubin.compiler import Compiler
 
     def compiled() -> dict[str, Any]:
-        with Compiler(arch) as compiler:
+        with Compiler(arch, cache="off") as compiler:  # which may keep what the fault does not let come again
             report = compiler.compile(source, output="bundle").report
         return {"arch": arch, "kernels": report.kernels, "shards": report.shards, "warnings": list(report.warnings)}
 
